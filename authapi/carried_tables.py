@@ -17,8 +17,7 @@ _BEGINS_AGAIN = (
 
 
 def declare() -> None:
-    """Declare the tables of authapi, and the encrypted contents of jobs of `identity`, because code of both apps encrypts these
-    contents."""
+    """Declare the tables of authapi, and the encrypted contents of jobs of `identity`, which code of both apps encrypts."""
     carry(
         "authapi",
         left_behind=dict.fromkeys(

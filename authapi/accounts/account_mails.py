@@ -1,7 +1,7 @@
-"""Mails with a link that sets a new password or lifts a block. A job stores the typed identifier; a worker finds the user and sends the
-mail.
+"""Mails with a link that sets a new password or lifts a block.
 
-The response therefore takes the same time whether the user exists or not, and an unavailable mail server delays no request.
+A job stores the typed identifier; a worker finds the user and sends the mail. The response therefore takes the same time whether the user
+exists or not, and an unavailable mail server delays no request.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ def start_reset_mail(*, connection: Connection, identifier: str, client: Client 
 
 @unit_of_work
 def start_unblock_mail(*, connection: Connection, identifier: str, client: Client | None, ip: str, address: str = "") -> Job:
-    """Queue a mail to the user with this identifier, if the user exists. The mail says that logins are blocked; its link lifts the
-    block."""
+    """Queue a mail to the user with this identifier, if the user exists.
+
+    The mail says that logins are blocked; its link lifts the block.
+    """
     return _start(Job.Type.UNBLOCK_EMAIL, connection, identifier, client, ip, address)
 
 

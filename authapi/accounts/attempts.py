@@ -1,5 +1,7 @@
-"""An attempt to log in with a password, and the reasons for which it can be refused. Pure, except that an attempt refers to database
-rows."""
+"""An attempt to log in with a password, and the reasons for which it can be refused.
+
+Pure, except that an attempt refers to database rows.
+"""
 
 from __future__ import annotations
 

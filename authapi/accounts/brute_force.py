@@ -35,8 +35,10 @@ class Count:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the count has reached the threshold, so that even the correct password is refused. If the tenant raises the threshold
-        above the count, the block ends."""
+        """Whether the count has reached the threshold, so that even the correct password is refused.
+
+        If the tenant raises the threshold above the count, the block ends.
+        """
         row = self._row()
         return self.rules.blocks and row is not None and row.blocked_at is not None and row.count >= self.rules.max_attempts
 

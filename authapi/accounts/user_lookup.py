@@ -30,8 +30,10 @@ def named_user(connection: Connection, identifier: str) -> User | None:
 
 
 def failure_key(user: User | None, identifier: str) -> str:
-    """Return the name under which failed logins of the user, or of an unknown identifier, are counted. All spellings of an identifier share
-    a count."""
+    """Return the name under which failed logins of the user, or of an unknown identifier, are counted.
+
+    All spellings of an identifier share a count.
+    """
     wanted = identifier.strip()
     called = [user.email, user.username, user.phone_number] if user else []
     matched = next((name for name in called if name and name.lower() == wanted.lower()), None)

@@ -72,8 +72,9 @@ class SamlLogout(Closed):
 
 
 class SamlAddon(Closed):
-    """Settings for the assertions of an application; null means the default. The upstream system has no `signAssertion`, `claimsPrefix`,
-    `encryptionCert`, `encryptionAlgorithm` or `assertionConsumerServices`.
+    """Settings for the assertions of an application; null means the default.
+
+    The upstream system has no `signAssertion`, `claimsPrefix`, `encryptionCert`, `encryptionAlgorithm` or `assertionConsumerServices`.
     """
 
     def get_fields(self) -> Fields:

@@ -31,8 +31,10 @@ COMPONENTS: dict[str, Schema] = {"ClientCredential": {"type": "object", "propert
 
 
 class ClientCredentialEndpoint(Endpoint):
-    """Keys and certificates that authenticate a client instead of a secret. A credential has no effect until a setting of the client names
-    its id."""
+    """Keys and certificates that authenticate a client instead of a secret.
+
+    A credential has no effect until a setting of the client names its id.
+    """
 
     not_found_code = INEXISTENT_CLIENT
     operations: ClassVar[dict[str, Operation]] = {

@@ -76,8 +76,10 @@ def authenticate(request: TokenRequest) -> Client:
 
 
 def named_client(request: TokenRequest) -> Client | None:
-    """Return the client that a request names, authenticated or not; the settings of the client decide the format of the error. None if the
-    client is unknown."""
+    """Return the client that a request names, authenticated or not; the settings of the client decide the format of the error.
+
+    None if the client is unknown.
+    """
     try:
         named = _presented(request)[0].client_id
     except (MalformedCredential, RequestRefused):

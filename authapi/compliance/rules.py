@@ -123,8 +123,10 @@ class ProfileFacts:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule. `error` is the code of the error. `member` is the client setting that must change; empty if no setting of the client breaks
-    the rule."""
+    """A rule. `error` is the code of the error.
+
+    `member` is the client setting that must change; empty if no setting of the client breaks the rule.
+    """
 
     stage: Stage
     sentence: str

@@ -23,8 +23,10 @@ _COMBINING = ("allOf", "anyOf", "oneOf", "if", "patternProperties")
 
 @dataclass(frozen=True)
 class DetailType:
-    """A type. Without a schema, the type accepts every object. Without title or sentence, the consent page shows the type name and the
-    members."""
+    """A type. Without a schema, the type accepts every object.
+
+    Without title or sentence, the consent page shows the type name and the members.
+    """
 
     name: str
     title: str = ""

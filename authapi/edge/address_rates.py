@@ -103,8 +103,10 @@ browsers = AddressRates("browser", browser_figure, is_switchable=True)
 
 
 def debt_of(tenant_id: str, origin: Origin) -> Rate:
-    """Return the rate of an address at a tenant, with the number of refused requests that are left. The full limit if the address is
-    unknown."""
+    """Return the rate of an address at a tenant, with the number of refused requests that are left.
+
+    The full limit if the address is unknown.
+    """
     return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 
 

@@ -204,8 +204,10 @@ def check_recovery_code(prover: Prover, code: str) -> Proven:
 
 @unit_of_work
 def key_challenge(prover: Prover, *, purpose: str = USE, factor: EnrolledFactor | None = None) -> bytes:
-    """Return a new challenge for a key of the user, which replaces the previous challenge. The caller builds the options for the
-    browser."""
+    """Return a new challenge for a key of the user, which replaces the previous challenge.
+
+    The caller builds the options for the browser.
+    """
     _rows(prover).filter(code_digest="", purpose=purpose, used_at=None).delete()
     row = new_challenge(prover, factor=factor, purpose=purpose)
     row.challenge = challenge = secrets.token_bytes(CHALLENGE_BYTES)
@@ -214,8 +216,10 @@ def key_challenge(prover: Prover, *, purpose: str = USE, factor: EnrolledFactor 
 
 
 def open_key_challenge(prover: Prover, *, purpose: str = USE) -> bytes | None:
-    """Return and use up the challenge for a key. A challenge is valid for one answer, whether correct or not. None if no challenge is
-    open."""
+    """Return and use up the challenge for a key. A challenge is valid for one answer, whether correct or not.
+
+    None if no challenge is open.
+    """
     row = counting(prover).filter(code_digest="", purpose=purpose).order_by("-pk").first()
     # Only one of two concurrent answers finds the challenge open.
     if row is None or not _rows(prover).filter(pk=row.pk, used_at=None).update(used_at=timezone.now()):

@@ -72,8 +72,10 @@ def challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes:
 
 
 def take_challenge_of_login(row: LoginTransaction, *, relying_party: str) -> bytes | None:
-    """Return and use up the challenge of a login. A challenge is valid for one answer, whether correct or not. None if no challenge is
-    open."""
+    """Return and use up the challenge of a login. A challenge is valid for one answer, whether correct or not.
+
+    None if no challenge is open.
+    """
     found = _open_rows(row.tenant_id).filter(bound_to=_bound_to(row), relying_party=relying_party).order_by("-pk").first()
     return _contents(found)[0] if found is not None and _use_up(found) else None
 
@@ -102,8 +104,10 @@ def begin_ceremony(
 
 
 def find_ceremony(client: Client, auth_session: str, *, relying_party: str) -> PasskeyCeremony | None:
-    """Return the open ceremony of an application at this domain. None if the ceremony is unknown, used or expired, or belongs to another
-    client."""
+    """Return the open ceremony of an application at this domain.
+
+    None if the ceremony is unknown, used or expired, or belongs to another client.
+    """
     if not auth_session or len(auth_session) > _LONGEST_SECRET:
         return None
     rows = _open_rows(client.tenant_id).select_related("connection", "organization")

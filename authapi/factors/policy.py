@@ -62,8 +62,10 @@ def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: C
 
 
 def due(demand: Demand, standing: Standing) -> Due:
-    """Return the next step of the login. In a remembered browser, the policy requires no factor, but a request of the client for one still
-    does."""
+    """Return the next step of the login.
+
+    In a remembered browser, the policy requires no factor, but a request of the client for one still does.
+    """
     if demand.policy is Policy.NEVER or contexts.SECOND_FACTOR in standing.methods:
         return Due.NOTHING
     if not (demand.is_asked or _is_demanded(demand.policy, standing)):

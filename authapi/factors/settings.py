@@ -52,8 +52,10 @@ def factor_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def policy_of_organization(organization: Organization) -> SecondFactorPolicy | None:
-    """Return the policy of an organization. None if the organization has no policy: then only the policies of tenant and application
-    apply."""
+    """Return the policy of an organization.
+
+    None if the organization has no policy: then only the policies of tenant and application apply.
+    """
     row = OrganizationSecondFactors.objects.of(organization.tenant_id).filter(organization_id=organization.pk).first()
     return SecondFactorPolicy(row.policy) if row is not None else None
 

@@ -61,10 +61,10 @@ def switch_factor(*, tenant_id: str, factor: str, is_on: bool) -> TenantSettings
 
 @unit_of_work
 def set_organization_policy(*, tenant_id: str, organization_id: str, policy: str | None) -> None:
-    """Set the policy of an organization; None removes it. A policy that is less strict than the policy of tenant or application has no
-    effect.
+    """Set the policy of an organization; None removes it.
 
-    Raises `NotFound` for an unknown organization, and `Invalid` for an unknown policy.
+    A policy that is less strict than the policy of tenant or application has no effect. Raises `NotFound` for an unknown organization, and
+    `Invalid` for an unknown policy.
     """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     rows = OrganizationSecondFactors.objects.of(tenant_id).filter(organization=organization)

@@ -100,8 +100,10 @@ class OAuthCase(Case):
 
 
 def engine_failure(error: OAuth2Error) -> Failure:
-    """Translate an error of the toolkit's engine. The status stays the same unless clients of the upstream service expect another
-    status."""
+    """Translate an error of the toolkit's engine.
+
+    The status stays the same unless clients of the upstream service expect another status.
+    """
     status = _ENGINE_STATUS.get(error.error, error.status_code)
     return Failure(status, error.error, error.description or error.error.replace("_", " "))
 

@@ -69,8 +69,10 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
 
 
 def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return the login with the details that this request names. Raises `RequestRefused` if the request names more details or another
-    API."""
+    """Return the login with the details that this request names.
+
+    Raises `RequestRefused` if the request names more details or another API.
+    """
     target = audience_of(request) if RESOURCE in request.form else None
     if target is not None and target != login.audience:
         # RFC 8707, 2.2: a code is for the API that the authorization request named.

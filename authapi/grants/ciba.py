@@ -25,8 +25,10 @@ _REPLAYED = "An auth_req_id was used again: everything issued for it was revoked
 
 @dataclass(frozen=True)
 class _Waiting:
-    """The reason why the client gets no tokens. This reason is returned, not raised, because the transaction that records the poll must
-    commit."""
+    """The reason why the client gets no tokens.
+
+    This reason is returned, not raised, because the transaction that records the poll must commit.
+    """
 
     case: CibaCase
     interval: int = 0

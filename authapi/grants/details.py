@@ -22,8 +22,10 @@ CLIENT_MEMBER = "authorization_details_types"
 
 
 def requested_details(request: TokenRequest) -> tuple[Detail, ...]:
-    """Return the details of a token request, from JSON text or a list in a JSON body; empty if the request has none. Raises
-    `RequestRefused`."""
+    """Return the details of a token request, from JSON text or a list in a JSON body; empty if the request has none.
+
+    Raises `RequestRefused`.
+    """
     if MEMBER not in request.form:
         return ()
     return read(request.form[MEMBER])
@@ -65,8 +67,10 @@ def narrowed(login: UserIssue, request: TokenRequest) -> UserIssue:
 
 
 def still_granted_details(login: UserIssue, resource: ApiResource | None) -> UserIssue:
-    """Return a login with the details that its API and its client still allow. Other details are dropped without an error, like scopes that
-    are no longer granted."""
+    """Return a login with the details that its API and its client still allow.
+
+    Other details are dropped without an error, like scopes that are no longer granted.
+    """
     if login.asked is None or not login.asked.details:
         return login
     kept: tuple[Detail, ...] = ()

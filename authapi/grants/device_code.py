@@ -26,8 +26,10 @@ _REPLAYED = "A device code was used again: everything issued for it was revoked.
 
 @dataclass(frozen=True)
 class _Waiting:
-    """The reason why the device gets no tokens. This reason is returned, not raised, because the transaction that records the poll must
-    commit."""
+    """The reason why the device gets no tokens.
+
+    This reason is returned, not raised, because the transaction that records the poll must commit.
+    """
 
     case: DeviceCase
     interval: int = 0
@@ -54,8 +56,10 @@ class DeviceCodeGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, device_code: str) -> Granted | _Waiting:
-    """Return the tokens to issue for the code, or the reason why the device gets none. Raises `RequestRefused`; the code then stays
-    valid."""
+    """Return the tokens to issue for the code, or the reason why the device gets none.
+
+    Raises `RequestRefused`; the code then stays valid.
+    """
     row = locked_device(request.host.tenant_id, device_code)
     if row is None or row.application_id != client.pk:
         return _Waiting(DeviceCase.INVALID_CODE, is_proof=False)

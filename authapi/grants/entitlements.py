@@ -34,8 +34,10 @@ class Entitlement:
     grant: GrantTerms | None = None
 
     def narrowed(self, requested: str | None) -> tuple[str, ...]:
-        """Return the requested scopes that are granted, or all granted scopes if none is requested. Other scopes are dropped without an
-        error."""
+        """Return the requested scopes that are granted, or all granted scopes if none is requested.
+
+        Other scopes are dropped without an error.
+        """
         if requested is None:
             return self.scopes
         wanted = frozenset(requested.split())

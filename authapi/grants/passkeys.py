@@ -1,5 +1,4 @@
-"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends the answer of a passkey to log a user in or to create an account
-(contract 2.3)."""
+"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends the answer of a passkey, to log in or to sign up (contract 2.3)."""
 
 from __future__ import annotations
 

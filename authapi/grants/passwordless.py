@@ -77,8 +77,10 @@ def _named(request: TokenRequest, client: Client) -> tuple[Connection, Address]:
 
 
 def _of_session(request: TokenRequest, client: Client, session: str) -> tuple[Connection, Address]:
-    """Return the connection and address of a challenge of this client. The address comes from the row, so that no request can replace the
-    address."""
+    """Return the connection and address of a challenge of this client.
+
+    The address comes from the row, so that no request can replace the address.
+    """
     row = session_code(client, session)
     channel = channel_of(row.connection) if row is not None else None
     if row is None or channel is None:

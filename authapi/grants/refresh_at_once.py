@@ -1,4 +1,4 @@
-"""The fast path of the refresh token grant: runs an ordinary exchange on the event loop, with the rules of the grant.
+"""Fast path: runs an ordinary exchange of a refresh token on the event loop, with the rules of the grant.
 
 The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` describes the reads and writes of the fast path, and
 why they are as safe as the reads and writes of the plain path. The fast path never sends a refusal: a request that it cannot serve starts

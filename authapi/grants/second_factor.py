@@ -148,8 +148,7 @@ def prover_of(row: FactorTransaction, sender: Sender) -> Prover:
 
 
 def require_enrolled(row: FactorTransaction, kind: str) -> None:
-    """Raise `RequestRefused` if the user has no factor of this kind, the tenant does not offer it, or the kind only repeats the first
-    factor."""
+    """Raise `RequestRefused` if the user or the tenant has no factor of this kind, or if the kind only repeats the first factor."""
     _require_offered(row, kind)
     if not factors_of(row.user, (kind,)):
         raise RequestRefused(FactorCase.ASSOCIATION_REQUIRED)

@@ -1,8 +1,7 @@
-"""The two URLs of an invitation: the URL at the application, and the URL in the mail. Only the mailed URL proves that the user has the
-mailbox.
+"""The two URLs of an invitation: the URL at the application, and the URL in the mail.
 
-An application may log its own URL, so the ticket in that URL proves nothing. The mailed link leads to a page of this service, which sets a
-cookie in the browser and redirects to the application (decision: docs/adr/0102).
+Only the mailed URL proves that the user has the mailbox. An application may log its own URL, so the ticket in that URL proves nothing. The
+mailed link leads to a page of this service, which sets a cookie in the browser and redirects to the application (decision: docs/adr/0102).
 """
 
 from __future__ import annotations

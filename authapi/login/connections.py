@@ -39,8 +39,10 @@ def database_connections(client: Client) -> list[Connection]:
 
 
 def default_directory(tenant_id: str) -> Connection | None:
-    """Return the tenant's default connection for requests that name no connection. None if the tenant has no default connection, or if this
-    connection does not accept passwords."""
+    """Return the tenant's default connection for requests that name no connection.
+
+    None if the tenant has no default connection, or if this connection does not accept passwords.
+    """
     name = sign_in_settings(tenant_id).default_directory
     return named_database(tenant_id, name) if name else None
 

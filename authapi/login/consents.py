@@ -1,5 +1,7 @@
-"""What users have allowed clients to do. A user is asked once for each scope, claim and detail; the consent is stored until it is
-withdrawn."""
+"""What users have allowed clients to do.
+
+A user is asked once for each scope, claim and detail; the consent is stored until it is withdrawn.
+"""
 
 from __future__ import annotations
 

@@ -43,8 +43,10 @@ def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | 
 
 
 def mark_of(invitation: Invitation) -> str:
-    """Return the cookie value of a browser that has opened the mailed link. The value is valid for this invitation, until another mail is
-    sent."""
+    """Return the cookie value of a browser that has opened the mailed link.
+
+    The value is valid for this invitation, until another mail is sent.
+    """
     return _signer(invitation).sign(f"{invitation.pk}.{invitation.mail_digest[:_DIGEST_PART]}")
 
 

@@ -158,8 +158,7 @@ class Login:
 
     @cached_property
     def connections(self) -> list[Connection]:
-        """The connections that users of this login may use: enabled for the client and, if the login has an organization, for the
-        organization."""
+        """The connections of this login, which are enabled for the client and, in a login for an organization, for the organization."""
         enabled = client_connections(self.client)
         if self.organization is not None:
             enabled = organizations.connections_within(self.organization, enabled)
@@ -245,10 +244,10 @@ class Login:
 
     @property
     def is_half_proven(self) -> bool:
-        """Whether the session still needs a second factor. Until the second factor is proven, the user may not allow, choose or accept
-        anything.
+        """Whether the session still needs a second factor.
 
-        False for a refused request, because the answer raises the refusal.
+        Until the second factor is proven, the user may not allow, choose or accept anything. False for a refused request, because the
+        answer raises the refusal.
         """
         try:
             return self.session is not None and self.second_factor(self.session) is not Due.NOTHING

@@ -32,11 +32,10 @@ def question_of(client: Client) -> Question | None:
 
 
 def wished_organization(client: Client, named: str) -> Organization | None:
-    """Return the organization that a request names by id, or by name if the tenant accepts names. None if the request names no
-    organization.
+    """Return the organization that a request names by id, or by name if the tenant accepts names.
 
-    Raises `RequestRefused` in three cases: the named organization is unknown; the client allows no organizations; or the request names no
-    organization, although the client requires an organization and does not let the user choose.
+    None if the request names no organization. Raises `RequestRefused` in three cases: the named organization is unknown; the client allows
+    no organizations; or the request names no organization, although the client requires an organization and does not let the user choose.
     """
     usage = usage_of(client)
     if not named:
@@ -49,8 +48,10 @@ def wished_organization(client: Client, named: str) -> Organization | None:
 
 
 def named_organization(tenant_id: str, named: str) -> Organization:
-    """Return the organization of this id, or of this name if the tenant accepts names. Raises `RequestRefused` for an unknown
-    organization."""
+    """Return the organization of this id, or of this name if the tenant accepts names.
+
+    Raises `RequestRefused` for an unknown organization.
+    """
     by_name = sign_in_settings(tenant_id).takes_organization_names
     found = find_organization(tenant_id, named) if by_name or named.startswith(_PREFIX) else None
     if found is None:

@@ -44,8 +44,10 @@ def remembered_account(request: HttpRequest, tenant_id: str) -> RememberedAccoun
 
 
 def remember_account(answer: HttpResponse, tenant_id: str, account: RememberedAccount, *, is_persistent: bool) -> None:
-    """Store the account in the browser. If sessions of the tenant end when the browser is closed, the browser then drops this cookie,
-    too."""
+    """Store the account in the browser.
+
+    If sessions of the tenant end when the browser is closed, the browser then drops this cookie, too.
+    """
     text = orjson.dumps([account.identifier, account.connection_id]).decode()
     value = vault.seal(text, place=_place(tenant_id))
     if len(value) <= _LONGEST:

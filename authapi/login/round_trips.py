@@ -70,8 +70,10 @@ def begin(
 
 
 def expected(host: HostMatch, handle: str) -> RoundTrip:
-    """Return the participant that the browser is visiting, so that its answer can be checked. Raises `RequestRefused` if the browser visits
-    no participant."""
+    """Return the participant that the browser is visiting, so that its answer can be checked.
+
+    Raises `RequestRefused` if the browser visits no participant.
+    """
     row = _found(host, handle)
     return _unsealed(row).round_trips[0]
 

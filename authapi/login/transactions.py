@@ -53,8 +53,10 @@ def kept_state(row: LoginTransaction) -> dict[str, Any]:
 
 
 def kept_transaction(*, tenant_id: str, handle: str, browser: str) -> LoginTransaction:
-    """Return the login transaction of a handle. Raises `RequestRefused` if the transaction no longer exists or belongs to another
-    browser."""
+    """Return the login transaction of a handle.
+
+    Raises `RequestRefused` if the transaction no longer exists or belongs to another browser.
+    """
     if not handle or len(handle) > _LONGEST_HANDLE:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     rows = LoginTransaction.objects.of(tenant_id).select_related("client", "session")

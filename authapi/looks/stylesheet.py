@@ -133,8 +133,10 @@ def _surfaces(theme: Mapping[str, Any], card: str) -> dict[str, str]:
 
 
 def _read_only(theme: Mapping[str, Any], card: str, texts: Iterable[str]) -> str:
-    """Return the background of read-only fields and hovered buttons. If this background would make a text unreadable, return the color of
-    the box."""
+    """Return the background of read-only fields and hovered buttons.
+
+    If this background would make a text unreadable, return the color of the box.
+    """
     wished = _value(theme, "colors", "read_only_background")
     shown = opaque(wished, card) if wished else mixed(card, readable_on(card), 0.04)
     return shown if all(contrast(text, shown) >= TEXT_CONTRAST for text in texts) else card

@@ -85,8 +85,10 @@ class FactorTransaction(UnrecordedOwned):
 
 
 class RememberedBrowser(UnrecordedOwned):
-    """A browser in which a user has proven a second factor. Until the row expires, the browser requires no factor. Stores the cookie's
-    digest."""
+    """A browser in which a user has proven a second factor. Until the row expires, the browser requires no factor.
+
+    Stores the cookie's digest.
+    """
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)

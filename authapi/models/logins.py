@@ -87,10 +87,10 @@ class Consent(UnrecordedOwned):
 
 
 class PushedRequest(UnrecordedOwned):
-    """An authorization request that its client has pushed (RFC 9126). The browser gets the handle of the request; the row stores the digest
-    of the handle.
+    """An authorization request that its client has pushed (RFC 9126).
 
-    The row is deleted with the answer. For a while after its expiry, a login that began in time can still be answered.
+    The browser gets the handle of the request; the row stores the digest of the handle. The row is deleted with the answer. For a while
+    after its expiry, a login that began in time can still be answered.
     """
 
     digest = models.CharField(max_length=64, editable=False)

@@ -34,8 +34,10 @@ class LoginFailures(UnrecordedOwned):
 
 
 class AccountTicket(UnrecordedOwned):
-    """A link for a user: to set a new password, to lift a block, or to set up a second factor. The link works once; the row stores the
-    digest of its secret."""
+    """A link for a user: to set a new password, to lift a block, or to set up a second factor.
+
+    The link works once; the row stores the digest of its secret.
+    """
 
     class Purpose(models.TextChoices):
         PASSWORD_RESET = "password_reset"  # noqa: S105  (the name of a purpose)

@@ -26,8 +26,10 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem with a field, or with the whole form if `field` is empty. `address` is the URL of a page on which the user can solve the
-    problem."""
+    """A problem with a field, or with the whole form if `field` is empty.
+
+    `address` is the URL of a page on which the user can solve the problem.
+    """
 
     text: str
     field: str = ""
@@ -44,8 +46,10 @@ class FieldLink:
 
 @dataclass(frozen=True)
 class Field:
-    """A form field. The name of the field is also its id, so the name is unique on a page. A page shows typed input again, except for
-    secrets."""
+    """A form field. The name of the field is also its id, so the name is unique on a page.
+
+    A page shows typed input again, except for secrets.
+    """
 
     name: str
     label: str

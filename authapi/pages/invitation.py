@@ -47,8 +47,10 @@ _GONE, _UNKNOWN = 410, 404
 
 @tenant_page("invitation_link", methods=("GET",))
 def open_invitation(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Mark that this browser opened the mail, and redirect to the application. The link stays valid, because mail scanners also open
-    links."""
+    """Mark that this browser opened the mail, and redirect to the application.
+
+    The link stays valid, because mail scanners also open links.
+    """
     invitation = mailed_invitation(tenant_id=host.tenant_id, secret=request.GET.get("ticket", ""))
     state = _state(invitation)
     address = application_address(invitation) if invitation is not None and state is Invitation.State.PENDING else ""

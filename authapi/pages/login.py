@@ -153,8 +153,7 @@ def _by_code(login: Login, named: str) -> Connection | None:
 
 
 def _elsewhere(login: Login, named: str) -> Connection | None:
-    """Return the connection whose provider the browser is redirected to: the connection that the user chose, or the only usable
-    connection."""
+    """Return the connection of the provider to redirect to: the connection that the user chose, or the only usable connection."""
     usable = login.connections
     if named:
         found = upstream.named_connection(login.client, named)

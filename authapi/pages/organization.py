@@ -1,5 +1,4 @@
-"""The page on which a user chooses the organization: types its name before the login, or selects one of the user's organizations after
-it."""
+"""The page on which a user chooses the organization: types a name before the login, or selects an organization after the login."""
 
 from __future__ import annotations
 

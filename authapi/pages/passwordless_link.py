@@ -48,8 +48,10 @@ _LINK, _CODE = "passwordless_link", "passwordless_typed"
 
 @tenant_page("passwordless_link", methods=("GET",))
 def link_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Log the user in if this browser requested the link. In another browser, let the user confirm first. Otherwise show why the link is
-    invalid."""
+    """Log the user in if this browser requested the link. In another browser, let the user confirm first.
+
+    Otherwise show why the link is invalid.
+    """
     row = link_code(host.tenant_id, request.GET.get("ticket", "")[:64])
     if row is None:
         return _dead(request, host, "unknown", status=404)

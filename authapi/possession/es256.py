@@ -1,4 +1,4 @@
-"""The fast path for ES256: verifies the signature of an ordinary proof, without the general code for a JWS. Pure.
+"""Fast path: verifies the ES256 signature of an ordinary proof, without the general code for a JWS. Pure.
 
 The plain path is the library joserfc. The library checks every proof that this module does not verify, and decides every refusal. The fast
 path takes 76 µs of CPU time instead of 99 µs; 72 µs of each are the calculation on the curve (docs/figures.md).

@@ -1,9 +1,9 @@
-"""Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable. Each of these two memories of used proofs has its own
-generation of nonces.
+"""Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable.
 
-A proof that was recorded in the other memory has a nonce of the other generation, or no nonce, so it is refused. For this purpose, every
-proof needs a nonce while PostgreSQL is in use, and for two minutes after the first use of a Redis without earlier records. A restarted
-server and a promoted replica may lack the latest records, so a generation belongs to one run of one server. Decision: docs/adr/0125.
+Each of these two memories of used proofs has its own generation of nonces. A proof that was recorded in the other memory has a nonce of the
+other generation, or no nonce, so it is refused. For this purpose, every proof needs a nonce while PostgreSQL is in use, and for two minutes
+after the first use of a Redis without earlier records. A restarted server and a promoted replica may lack the latest records, so a
+generation belongs to one run of one server. Decision: docs/adr/0125.
 """
 
 from __future__ import annotations

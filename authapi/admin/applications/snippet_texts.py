@@ -1,5 +1,7 @@
-"""The texts of code snippets. Each text is a complete program. A program needs no changes, and only the packages that its first line
-names."""
+"""The texts of code snippets. Each text is a complete program.
+
+A program needs no changes, and only the packages that its first line names.
+"""
 
 from __future__ import annotations
 

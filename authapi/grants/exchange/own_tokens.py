@@ -31,8 +31,10 @@ def own_api(client: Client) -> str:
 
 
 def may_exchange(client: Client, kind: str) -> bool:
-    """Tell whether a client may use this kind of exchange. A third-party client may not exchange tokens, because it needs the consent of
-    users."""
+    """Tell whether a client may use this kind of exchange.
+
+    A third-party client may not exchange tokens, because it needs the consent of users.
+    """
     allowed = (client.settings.get("token_exchange") or {}).get("allow_any_profile_of_type") or ()
     return client.is_first_party and kind in allowed
 

@@ -1,5 +1,4 @@
-"""Contents of the pages on which a user proves a second factor, and the check of the proof: at a login, or before another factor is
-added."""
+"""The pages on which a user proves a second factor, at a login or before another factor is added: contents, and check of the proof."""
 
 from __future__ import annotations
 

@@ -64,8 +64,10 @@ def _shown(identity: LinkedIdentity) -> dict[str, str]:
 
 
 def _label(connection: Connection) -> str:
-    """Return the label of a login method. The name of a passwordless connection, such as `sms`, is not shown, because users do not
-    understand it."""
+    """Return the label of a login method.
+
+    The name of a passwordless connection, such as `sms`, is not shown, because users do not understand it.
+    """
     if channel_of(connection) is not None and not connection.display_name:
         return passwordless.label_of(connection)
     return _("Continue with %(provider)s") % {"provider": _name(connection)}

@@ -47,8 +47,10 @@ def state_of(row: CibaRequest) -> dict[str, int]:
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Return a wish that lets only the user of the request log in, and always shows the consent page: an earlier consent does not cover
-    this request."""
+    """Return a wish that lets only the user of the request log in, and always shows the consent page.
+
+    A consent that the user has given earlier does not cover this request.
+    """
     row, presentation = _row(request), Presentation(form_target="'self'")
     if row is None or not request.client.allows_grant_type(GRANT):
         return Wish(presentation, RequestRefused(CibaCase.REQUEST_EXPIRED))

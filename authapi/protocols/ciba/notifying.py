@@ -1,5 +1,4 @@
-"""Notifies a user of an approval request (CIBA): mails a link, or sends the same link to the server of the tenant, which notifies the
-user."""
+"""Notifies a user of an approval request (CIBA): by a mail with a link, or by an event with the same link to the tenant's server."""
 
 from __future__ import annotations
 

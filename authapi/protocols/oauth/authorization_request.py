@@ -48,8 +48,10 @@ class Target:
 
 @dataclass(frozen=True)
 class AuthorizationRequest:
-    """A request that may be answered. An absent text is empty. An absent `state` or `audience` is None, because an empty value has another
-    meaning."""
+    """A request that may be answered. An absent text is empty.
+
+    An absent `state` or `audience` is None, because an empty value has another meaning.
+    """
 
     target: Target
     client_id: str

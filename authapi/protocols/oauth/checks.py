@@ -62,10 +62,10 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
         return True
 
     def is_pkce_required(self, client_id: str, request: AuthorizationCall) -> bool:
-        """Refuse an invalid challenge. A public client must send a challenge. Only a client whose settings allow the method `plain` may use
-        it.
+        """Refuse an invalid challenge. A public client must send a challenge.
 
-        Called only for requests with a code. The engine itself accepts `plain` from every client, and every text as challenge.
+        Only a client whose settings allow the method `plain` may use it. Called only for requests with a code. The engine itself accepts
+        `plain` from every client, and every text as challenge.
         """
         request.code_challenge, request.code_challenge_method = _challenge(request)
         return bool(request.client.is_public)
