@@ -26,7 +26,7 @@ up: embedded ## Start everything and check that it works: PORT=8000, DETACH=1, T
 down: embedded ## Stop what `make up` started
 	$(LAUNCHER) down
 
-reset: embedded ## Delete .data with all its content; asks first unless YES=1; never changes an external server
+reset: embedded ## Delete .data with all its content, after a confirmation (none with YES=1); never changes an external server
 	$(LAUNCHER) reset
 
 scim-stop: embedded ## Stop only the downstream SCIM server, to see retries and dead letters
@@ -41,7 +41,7 @@ run: embedded ## Run Django's development server on port 8001, while `make up` r
 worker: embedded ## Run another worker, while `make up` runs
 	@DJANGO_SETTINGS_MODULE=config.settings.development exec $(PY) -m celery -A config worker --concurrency 2 --loglevel INFO
 
-test: dev ## Run the tests, in parallel, on private servers unless DATABASE_URL and REDIS_URL are set
+test: dev ## Run the tests, in parallel, on private servers, or on the servers in DATABASE_URL and REDIS_URL
 	@$(PY) -m pytest -n 3 -q --ignore=tests/peers -m "not fault and not deep" --turn=$(or $(TURN),8) --durations=10
 
 test-deep: peers ## Run all cases of the tests that `make test` and `make test-peers` shorten, and the tests that take minutes

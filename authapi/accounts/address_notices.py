@@ -1,4 +1,4 @@
-"""The mail to the former email address of an account. It warns the user, because an attacker may have changed the address."""
+"""The mail to the former email address of an account, which warns the user: an attacker may have changed the address."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tell_former_address(user: User, *, former_email: str, **_: object) -> None:
         kind=KIND,
         channel=EMAIL,
         recipient=former_email,
-        # The mail goes to the former mailbox, so its template gets only the former address: an attacker may read this mailbox.
+        # The mail is sent to the former mailbox, which an attacker may read. So the template of the mail gets only the former address.
         context={"user": {**user_facts(user), "email": former_email}},
         language=language_for(user, user.tenant_id, asked=asked_language()),
     )

@@ -104,9 +104,9 @@ def create_setup_link(
 ) -> SetupLink:
     """Return a new link that sets up a factor. With `kind`, the link allows this kind of factor only. With `is_mailed`, mail the link, too.
 
-    `adds` allows a link for a user who already has a factor; the user must prove this factor first. The mail goes to `recipient`, otherwise
-    to the address of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail without an
-    address, `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
+    `adds` allows a link for a user who already has a factor; the user must prove this factor first. The mail is sent to `recipient`,
+    otherwise to the address of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail
+    without an address, `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)
@@ -141,7 +141,7 @@ def open_setup(*, tenant_id: str, secret: str, browser: str) -> Setup:
 def kinds_for(user: User, kind: str = "") -> tuple[str, ...]:
     """Return the kinds of factors that a user can set up with a link, strongest first. With `kind`, no other kind is returned.
 
-    As at a login, codes by mail go to the address of the profile only. A kind that repeats the user's login method is left out.
+    As at a login, codes by mail are sent only to the address of the profile. A kind that repeats the user's login method is left out.
     """
     kinds = (each for each in usable_kinds(user.tenant_id) if KINDS[each].repeats != user.connection.strategy and kind in ("", each))
     return tuple(each for each in kinds if each != EMAIL or _may_add_email(user))
@@ -200,7 +200,8 @@ def add_made_key(setup: Setup, *, prover: Prover, kind: str, answer: str, party:
     return _taken(_key_added(setup, prover=prover, kind=kind, answer=answer[:ANSWER_MOST_CHARACTERS], party=party))
 
 
-# Returns a refusal. The caller raises it after the commit, because an exception here would roll back the counts of wrong guesses.
+# Returns a refusal. The caller raises the refusal after the commit, because an exception in this function would roll back the counts of
+# wrong guesses.
 @unit_of_work
 def _confirmed(setup: Setup, *, prover: Prover, kind: str, code: str) -> SetUp | _Refused:
     _held(setup, kind)

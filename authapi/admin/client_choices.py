@@ -57,7 +57,7 @@ GRANTS = (
     (
         CibaGrant.name,
         "Approval elsewhere (CIBA)",
-        "The application asks a user to approve a login. The user gets the request by email or by your webhook. "
+        "The application requests the approval of a user in another browser. The user is notified by email or by your webhook. "
         "The client must authenticate.",
     ),
     (DeviceCodeGrant.name, "Device code", "For devices without a browser: the user enters a code at /activate, on another device."),

@@ -92,7 +92,7 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     callbacks = LinesField(
         help_text="One address per line. Users return to one of these addresses after a login. "
-        "In https://*.example.com/back, the * stands for one part of the host name."
+        "In https://*.example.com/back, the * matches one part of the host name."
     )
     allowed_logout_urls = LinesField(
         label="Logout addresses", help_text="One address per line. Users can return to one of these addresses after a logout."

@@ -380,7 +380,7 @@ def is_plain(text: str) -> bool:
 
 
 def _granted_audience(client: Client, subject_type: str, management_api: str) -> str:
-    """Return the identifier of the first API that is granted to the client for this kind of tokens; empty if there is none."""
+    """Return the identifier of the first API that is granted to the client for this kind of tokens; empty if no API is granted."""
     granted = client.client_grants.filter(subject_type=subject_type).select_related("api_resource").order_by("created_at", "pk").first()
     if granted is None:
         return ""

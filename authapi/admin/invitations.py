@@ -53,7 +53,7 @@ _WITH_ORGANIZATIONS = ("allow", "require")
 
 class InvitationForm(ServiceForm):
     given_roles: forms.ModelMultipleChoiceField[Role] = forms.ModelMultipleChoiceField(
-        # `get_form` sets the roles, because it knows the tenant.
+        # `get_form` sets the choices of roles, because the tenant is known only there.
         queryset=None,
         required=False,
         label="Roles",

@@ -34,7 +34,7 @@ _MODE_NAMES = {
 }
 _TARGETS = (
     ("audience", "With the parameter audience"),
-    ("compatibility", "With audience, or with resource (RFC 8707) if there is no audience"),
+    ("compatibility", "With audience or, if audience is missing, with resource (RFC 8707)"),
 )
 _CONTEXTS = {
     **{name: f"A second factor was proven ({name.rpartition('/')[2].rpartition(':')[2]})" for name in SECOND_FACTORS},

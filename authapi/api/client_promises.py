@@ -20,7 +20,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "custom_login_page_preview": (None, ""),
     # Users name their organization. No page finds an organization by email address.
     "organization_discovery_methods": (None, ["organization_name"]),
-    # No page asks to confirm a callback, so `true` (skip the question) is the actual behavior.
+    # No page lets users confirm a callback, so `true` (skip the confirmation) is the actual behavior.
     "skip_non_verifiable_callback_uri_confirmation_prompt": (None, True),
     "third_party_security_mode": (None, "permissive"),
     "redirection_policy": (None, "allow_always"),

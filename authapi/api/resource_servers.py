@@ -33,7 +33,7 @@ _NAME = RegexValidator(r"\A[^<>]*\Z", "String does not match pattern ^[^<>]+$")
 
 
 class Scope(Closed):
-    value = Text(max_length=280, validators=[RegexValidator(r"\A\S+\Z", "A scope holds no spaces")])
+    value = Text(max_length=280, validators=[RegexValidator(r"\A\S+\Z", "A scope must not contain spaces")])
     description = Text(required=False, max_length=500, allow_blank=True, allow_null=True)
 
 

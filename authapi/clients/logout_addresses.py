@@ -57,5 +57,5 @@ def front_channel_problem(address: str, callbacks: Iterable[str]) -> str | None:
     if parts is None or parts.scheme not in ("https", "http") or "#" in address or not _HOST.fullmatch(parts.netloc):
         return "Expected a web address without a fragment."
     if web_origin_of(address) not in {web_origin_of(callback) for callback in callbacks if "*" not in callback}:
-        return "Scheme, host and port must be those of a callback."
+        return "Scheme, host and port must be the same as in a callback."
     return None

@@ -126,7 +126,7 @@ class UnreadBodies:
         self._count(body, size)
 
     def _cut_larger(self, body: Body, size: int, candidates: list[Body]) -> None:
-        """Cut the largest unfinished body, unless `body` would be larger with `size` more bytes: then raise `NoRoom`."""
+        """Cut the largest unfinished body. If `body` would be larger than this body with `size` more bytes, raise `NoRoom` instead."""
         largest = max((one for one in candidates if one.is_unfinished), key=lambda one: one.size, default=None)
         if largest is None or largest is body or largest.size < body.size + size:
             raise NoRoom

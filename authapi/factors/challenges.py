@@ -251,7 +251,7 @@ def check_key(prover: Prover, answer: str | Mapping[str, Any], party: RelyingPar
                 is_passkey=False,
             )
         except (CeremonyRefused, NotFound):
-            # An invalid answer counts as a wrong guess.
+            # An invalid answer is counted as a wrong guess.
             return None
         taken = user_factors.take_key(factor, sign_count=use.sign_count, is_backed_up=use.is_backed_up)
         return Proven(factor.kind, factor) if taken else None

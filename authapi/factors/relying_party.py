@@ -10,6 +10,6 @@ from identity.hosts import HostMatch
 
 
 def party_of(host: HostMatch, *, apps: tuple[str, ...] = ()) -> RelyingParty:
-    """Return the relying party of a host. Accepts the origin of the host and those of `apps`."""
+    """Return the relying party of a host, which accepts the origin of the host and the origins in `apps`."""
     origin = host.issuer.rstrip("/")
     return RelyingParty(urlsplit(origin).hostname or "", sign_in_settings(host.tenant_id).friendly_name or host.tenant_id, origin, apps)

@@ -123,7 +123,7 @@ def _require_some_factor(tenant_id: str, before: Mapping[str, Any], after: Mappi
 
 
 def _demanding_other(tenant_id: str) -> str:
-    """Return the name of an application or organization whose own policy requires a factor; empty if there is none."""
+    """Return the name of an application or organization whose own policy requires a factor; empty if no such policy exists."""
     setting = {f"settings__{CLIENT_SETTING}__in": DEMANDING}
     client = Client.objects.of(tenant_id).filter(**setting).values_list("name", flat=True).first()
     if client is not None:

@@ -108,7 +108,7 @@ def _connection(request: TokenRequest, client: Client, row: PasskeyCeremony) -> 
     if row.organization is not None:
         enabled = connections_within(row.organization, enabled)
     if named is not None and wished_organization(client, named) != row.organization:
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The organization differs from that of the auth_session.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The organization differs from the organization of the auth_session.")
     connection = next((one for one in enabled if one.pk == row.connection_id), None)
     realm = request.text("realm")
     if connection is None or (realm is not None and realm not in (connection.name, *connection.realms)):

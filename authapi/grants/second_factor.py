@@ -129,7 +129,10 @@ class RecoveryCodeGrant(SecondFactorGrant):
 
 
 def waiting_login(request: TokenRequest, client: Client) -> FactorTransaction:
-    """Return the waiting login of an `mfa_token`. Raises `RequestRefused`; the token of another client counts as unknown."""
+    """Return the waiting login of an `mfa_token`.
+
+    Raises `RequestRefused`, with the same error for an unknown token and for a token of another client.
+    """
     row = find_transaction(request.host.tenant_id, request.required("mfa_token"))
     # The tokens are bound to the key that the first request has proven, so this request must prove the same key (RFC 9449, 10).
     if row is None or row.client_id != client.pk or (row.key and row.key != request.key):

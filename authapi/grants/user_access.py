@@ -21,7 +21,7 @@ USERINFO_PATH = "userinfo"
 
 
 def user_access(issue: UserIssue, entitlement: UserEntitlement, *, is_front_channel: bool = False) -> Issue:
-    """Return the access token to issue. An opaque token is stored here, in the transaction of the caller; a JWT is not stored.
+    """Return the access token to issue. This function stores an opaque token, in the transaction of the caller; a JWT is not stored.
 
     With `is_front_channel`, the token passes through the address bar of a browser and has the API's lifetime for browsers.
     """

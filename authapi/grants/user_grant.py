@@ -52,7 +52,7 @@ class UserGrant(TokenGrant):
 def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
     """Return the login with its remaining scopes, the access token to issue, and the expiry of that token.
 
-    Raises `RequestRefused`. An opaque token is stored here, so call it in the transaction of a grant.
+    Raises `RequestRefused`. This function stores an opaque token, so call it in the transaction of a grant.
     """
     login, entitlement = still_granted(login)
     return access_of(login, entitlement)

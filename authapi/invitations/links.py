@@ -39,7 +39,7 @@ def application_address(invitation: Invitation) -> str:
 def mail_address(invitation: Invitation, secret: str, *, asked_at: str) -> str:
     """Return the link for the mail, at the default domain of the tenant; empty if the tenant has no default domain.
 
-    If the setting `INSECURE_HTTP` is on, the link is at `asked_at`, unless `asked_at` is empty.
+    If the setting `INSECURE_HTTP` is on and `asked_at` is not empty, the link is at `asked_at`.
     """
     base = (settings.INSECURE_HTTP and asked_at) or default_address(invitation.tenant_id)
     return f"{base}{MAIL_PATH}?ticket={secret}" if base else ""

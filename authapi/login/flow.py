@@ -81,7 +81,7 @@ def begin(http_request: HttpRequest, protocol: Protocol, request: ProtocolReques
         login.check()
         return advance(login)
     except TooMuchParked:
-        # The error goes to a page, not to the client, because the client cannot change the limit.
+        # Show this error on a page instead of sending it to the client, because the client cannot change the limit.
         raise
     except RequestRefused as refused:
         return refuse(login, refused)

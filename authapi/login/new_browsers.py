@@ -55,8 +55,8 @@ class BrowserLogin:
 def browser_secret(request: HttpRequest) -> str:
     """Return the cookie value of this browser, or a new value for a browser without the cookie.
 
-    A new value is derived from the mark of the browser that began the login, if there is one. So a form that is sent twice counts as one
-    browser.
+    A new value is derived from the mark of the browser that began the login, if there is one. So a form that is sent twice is recorded as
+    one browser.
     """
     mark = read_cookie(request, BROWSER)
     return read_cookie(request, DEVICE) or (digest_of(f"device:{mark}") if mark else new_secret())

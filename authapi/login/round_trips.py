@@ -54,7 +54,7 @@ def begin(
 ) -> BrowserCall | None:
     """End a session. Return the first participant that the browser must visit, None if the browser must visit no participant.
 
-    After the last participant the browser goes to `then`, or to `otherwise` if a participant did not end its session. `last` creates one
+    After the last participant the browser is sent to `then`, or to `otherwise` if a participant did not end its session. `last` creates one
     more visit, to the provider at which the session began; its argument is the handle that the provider's answer returns.
     """
     handle = new_secret()

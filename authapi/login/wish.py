@@ -78,7 +78,7 @@ class Wish:
     factors: tuple[str, ...] = ()
     # Whether a login that meets none of `factors` fails.
     requires_factors: bool = False
-    # Whether the login always asks for a second factor, because the tokens of this login let the client manage factors.
+    # Whether the login always requires a second factor, because the tokens of this login let the client manage factors.
     asks_for_factor: bool = False
     # Parameters of the client's request by their wire names. A connection may pass some of them to its provider.
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -125,7 +125,7 @@ def _further(question: Question) -> Q:
 
 def _lines(keys: list[str], *, is_newer: bool) -> QuerySet[SignIn]:
     order = ("created_at", "pk") if is_newer else ("-created_at", "-pk")
-    # No tenant is required here: the keys come from rows that are already filtered.
+    # This query needs no tenant, because the keys come from rows that are already filtered by tenant.
     return SignIn.all_tenants.filter(pk__in=keys).order_by(*order)
 
 

@@ -1,4 +1,4 @@
-"""The consent page: shows what a client requests, and asks the user to allow it."""
+"""The consent page: shows what a client requests, and lets the user allow or deny the request."""
 
 from __future__ import annotations
 

@@ -86,7 +86,10 @@ def confirm_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def ask_about_code(login: Login, connection: Connection, address: Address, code: str) -> HttpResponse:
-    """Redirect a browser with a typed code to the page that asks the user: any site could have sent the code. Raises `RequestRefused`."""
+    """Redirect a browser with a code to the page on which the user confirms the login: any site may have sent it.
+
+    Raises `RequestRefused`.
+    """
     return _asking(login, **{_CODE: (connection, address, code)})
 
 

@@ -476,7 +476,7 @@ def test_the_form_links_a_client_to_an_api(browser: Browser, tenant: Tenant) -> 
     assert (form["exchange_kinds"].value(), form["resource_server_identifier"].value()) == (["on_behalf_of_token_exchange"], "urn:orders")
     for changes, text in (
         ({"resource_server_identifier": "urn:nowhere"}, "The resource server does not exist."),
-        ({"frontchannel_logout_uri": "https://evil.example.test/out"}, "must be those of a callback"),
+        ({"frontchannel_logout_uri": "https://evil.example.test/out"}, "must be the same as in a callback"),
     ):
         answer = browser.post(page(client), {**form_of(browser, page(client)), **changes})
         assert (answer.status_code, text in answer.content.decode()) == (200, True), text

@@ -162,7 +162,7 @@ _UNSAID = (
     "for format uri",
     "for format strict-uri",
     "does not match pattern",
-    "A scope holds no spaces",
+    "A scope must not contain spaces",
     "must not hold white space",
     "A lower-case slug",
     "Letters, digits and single inner hyphens",

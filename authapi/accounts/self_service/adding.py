@@ -100,7 +100,8 @@ def add_made_key(own: OwnAct, *, prover: Prover, kind: str, answer: str, party: 
     return _taken(_key_added(own, prover=prover, kind=kind, answer=answer[:ANSWER_MOST_CHARACTERS], party=party))
 
 
-# Returns a refusal. The caller raises it after the commit, because an exception here would roll back the counts of wrong guesses.
+# Returns a refusal. The caller raises the refusal after the commit, because an exception in this function would roll back the counts of
+# wrong guesses.
 @own_act("Added a factor", before=lambda own: hold(own.user))
 def _confirmed(own: OwnAct, user: User, *, prover: Prover, kind: str, code: str) -> Added | _Refused:
     _require(own, user, kind)

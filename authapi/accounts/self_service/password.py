@@ -38,8 +38,8 @@ def has_password(user: User) -> bool:
 def change_password(own: OwnAct, user: User, *, present: str, new: str) -> PasswordChange:
     """Replace the password if the submitted current password is correct. All other sessions, refresh tokens and mailed links end.
 
-    A wrong password counts as a failed login of the account, so that a stolen session does not allow unlimited guesses. The session of
-    the browser continues with a new cookie. Raises `PasswordTooWeak` before any change.
+    A wrong password is counted like a failed login of the account, so that a stolen session does not allow unlimited guesses. The session
+    of the browser continues with a new cookie. Raises `PasswordTooWeak` before any change.
     """
     if not OWN_PASSWORDS.takes(user.tenant_id, user.user_id):
         return PasswordChange(rate=Rate.of_empty(OWN_PASSWORDS))

@@ -14,7 +14,7 @@ from authapi.tokens.contexts import CONTEXTS, SECOND_FACTOR, has_second_factor
 from identity.factors.user_factors import factors_of
 from identity.models import User
 
-# Seconds during which a login counts as recent.
+# A login is recent for this number of seconds.
 PROOF_SECONDS = 300
 
 

@@ -150,7 +150,7 @@ class AssertionForm(SampleForm):
 
 
 def sample_form(connection: Connection, parts: Mapping[str, Any], data: Any = None) -> SampleForm:
-    """Return the form for the protocol of a connection, filled with `parts` unless data was submitted."""
+    """Return the form for the protocol of a connection, filled with the submitted `data` or, without `data`, with `parts`."""
     if speaks_assertions(connection):
         return AssertionForm(data, initial=parts)
     row = rules_of(connection).row

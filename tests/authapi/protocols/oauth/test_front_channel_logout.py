@@ -141,5 +141,5 @@ def test_callbacks_cannot_be_changed_so_that_none_has_the_origin_of_the_logout_u
     changes = {"redirect_uris": "https://elsewhere.example.test/callback"}
     with pytest.raises(Invalid) as refused:
         update_client(tenant_id=inside.tenant.pk, client_id=inside.client.client_id, changes=changes)
-    assert refused.value.errors == {"frontchannel_logout_uri": ["Scheme, host and port must be those of a callback."]}
+    assert refused.value.errors == {"frontchannel_logout_uri": ["Scheme, host and port must be the same as in a callback."]}
     forget_all()
