@@ -77,9 +77,14 @@ class Head(models.Model):
     epoch = models.PositiveIntegerField(default=1)
     position = models.BigIntegerField(default=0)
     recorded_at = models.DateTimeField(db_default=Now())
-    floor = models.BigIntegerField(default=0, help_text="The last position that was pruned.")
+    floor = models.BigIntegerField(default=0, help_text="The position of the last pruned event.")
     floor_recorded_at = models.DateTimeField(null=True, help_text="When the last pruned event was recorded.")
-    stream_id = models.CharField(max_length=26, unique=True, default=new_stream_id, help_text="The built-in stream of subscriptions.")
+    stream_id = models.CharField(
+        max_length=26,
+        unique=True,
+        default=new_stream_id,
+        help_text="The id of the built-in stream, which every event of GET /events contains.",
+    )
     timeline = models.BigIntegerField(null=True, help_text="The timeline of PostgreSQL on which the log was last numbered.")
 
     def __str__(self) -> str:
@@ -93,8 +98,8 @@ class DatabaseIdentity(models.Model):
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
-    system_identifier = models.CharField(max_length=20, help_text="Made by initdb; a promoted standby keeps it.")
-    timeline = models.BigIntegerField(help_text="Counted up by each promotion and each recovery to a point in time.")
+    system_identifier = models.CharField(max_length=20, help_text="Created by initdb. A promoted standby has the same value.")
+    timeline = models.BigIntegerField(help_text="Increased by each promotion and each recovery to a point in time.")
     noted_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -108,9 +113,9 @@ class DatabaseIdentity(models.Model):
 class Timeline(models.Model):
     """A timeline of PostgreSQL on which logs were numbered; a promotion, or a recovery to a point in time, begins the next timeline."""
 
-    system_identifier = models.CharField(max_length=20, help_text="Made by initdb; a promoted standby keeps it.")
+    system_identifier = models.CharField(max_length=20, help_text="Created by initdb. A promoted standby has the same value.")
     timeline = models.BigIntegerField()
-    is_replicated = models.BooleanField(default=False, help_text="Every numbering on it waited for a synchronous standby.")
+    is_replicated = models.BooleanField(default=False, help_text="Every numbering on this timeline waited for a synchronous standby.")
     noted_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -17,7 +17,7 @@ class AddressBlock(UnrecordedOwned):
     blocked_at = models.DateTimeField()
     last_refused_at = models.DateTimeField()
     ends_at = models.DateTimeField(help_text="End of the block, at the latest.")
-    is_refused = models.BooleanField(help_text="Whether logins are refused. False: administrators are only notified.")
+    is_refused = models.BooleanField(help_text="Whether requests from the address are refused. If not, administrators are only notified.")
 
     class Meta(UnrecordedOwned.Meta):
         verbose_name_plural = "blocked addresses"

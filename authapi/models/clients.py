@@ -45,7 +45,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         unique=True,
         default=new_client_id,
         validators=[RegexValidator(r"^[A-Za-z0-9]{1,64}$", "Letters and digits.")],
-        help_text="The public identifier. It never changes.",
+        help_text="The public identifier. Never changes.",
     )
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, editable=False, related_name="+")
     is_global = models.BooleanField(default=False, help_text="May use the whole management interface without a client grant.")
@@ -59,7 +59,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     auth_version = models.PositiveIntegerField(
         default=1,
         editable=False,
-        help_text="Incremented when the secret, the scopes or the state change: ends older tokens and open streams.",
+        help_text="Incremented when the secret, the scopes or the state change. Older tokens are refused, and open streams closed.",
     )
     registration_digest = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -36,7 +36,7 @@ class Issued(UnrecordedOwned):
     methods = models.JSONField(default=list, blank=True, help_text="Authentication methods of the login.")
     confirmation = models.JSONField(null=True, blank=True, help_text="`cnf`: the key or certificate to which the tokens are bound.")
     asked = models.JSONField(null=True, blank=True, editable=False, help_text=ASKED)
-    issued_jti = models.CharField(max_length=64, blank=True, help_text="The access token that was issued with it.")
+    issued_jti = models.CharField(max_length=64, blank=True, help_text="The access token that was issued with this code or token.")
     issued_until = models.DateTimeField(null=True, blank=True)
 
     class Meta(UnrecordedOwned.Meta):
@@ -85,12 +85,18 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
     scope = models.TextField(blank=True)
     sid = models.CharField(max_length=32, blank=True)
     is_rotating = models.BooleanField(default=True)
-    is_rotated = models.BooleanField(default=False, help_text="Replaced by a newer token. Reuse of this one revokes the newer token, too.")
+    is_rotated = models.BooleanField(
+        default=False, help_text="Replaced by a newer token. If this token is used again, the newer token is revoked, too."
+    )
     sealed_successor = models.TextField(
-        blank=True, default="", db_default="", editable=False, help_text="The token that replaced it, encrypted, for the leeway only."
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The token that replaced this token, encrypted. Stored during the leeway only.",
     )
     sealed_until = models.DateTimeField(null=True, blank=True, editable=False)
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="A rotation does not change it. Empty: no expiry.")
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="A rotation does not change this time. Empty: no expiry.")
     idle_expires_at = models.DateTimeField(null=True, blank=True)
     last_exchanged_at = models.DateTimeField(null=True, blank=True)
     initial_ip = models.GenericIPAddressField(null=True, blank=True)

@@ -11,7 +11,7 @@ class SecondFactorPolicy(models.TextChoices):
     """When a login requires a second factor, least strict policy first."""
 
     NEVER = "never", "Never"
-    ON_REQUEST = "on-request", "When the application asks, or the user has turned it on"
+    ON_REQUEST = "on-request", "When the application requests it, or the user has turned it on"
     NEW_DEVICE = "new-device", "In browsers that the user has not used before"
     ALWAYS = "always", "Always"
 

@@ -27,7 +27,9 @@ class LoginTransaction(UnrecordedOwned):
     )
     # Rows of the previous version have the request in this column. The next version drops this column.
     parameters = models.JSONField(default=dict, editable=False)
-    language = models.CharField(max_length=12, blank=True, default="", db_default="", help_text="Language of its pages and mails.")
+    language = models.CharField(
+        max_length=12, blank=True, default="", db_default="", help_text="Language of the pages and mails of the login."
+    )
     progress = models.JSONField(default=dict, help_text="Results of the pages so far.")
     sealed_upstream = models.TextField(
         blank=True, editable=False, help_text="Nonce and code verifier of a login at an upstream provider, encrypted."

@@ -24,7 +24,7 @@ class ApiResource(UnrecordedOwned):
         RFC9068_PROFILE_AUTHZ = "rfc9068_profile_authz"
 
     id = models.CharField(primary_key=True, max_length=24, default=new_hex_id, editable=False)
-    identifier = models.CharField(max_length=600, help_text="The audience of its tokens, any text. It never changes.")
+    identifier = models.CharField(max_length=600, help_text="The audience of tokens for the API: any text. Never changes.")
     name = models.CharField(max_length=200, blank=True)
     scopes = models.JSONField(default=list, blank=True, help_text='A list of {"value", "description"}.')
     token_lifetime = models.PositiveIntegerField(
@@ -92,7 +92,9 @@ class ClientGrant(UnrecordedOwned):
     api_resource = models.ForeignKey(ApiResource, on_delete=models.CASCADE, related_name="client_grants")
     scopes = models.JSONField(default=list, blank=True)
     subject_type = models.CharField(max_length=8, choices=SubjectType, default=SubjectType.CLIENT)
-    allows_all_scopes = models.BooleanField(default=False, help_text="Allows every scope of the API, including future ones.")
+    allows_all_scopes = models.BooleanField(
+        default=False, help_text="Allows every scope of the API, including scopes that are added later."
+    )
     settings = models.JSONField(default=dict, blank=True, help_text="Use in organizations, by the names in the management API.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

@@ -56,7 +56,7 @@ class Session(UnrecordedOwned):
     )
     metadata = models.JSONField(default=dict, blank=True)
     sealed_upstream = models.TextField(blank=True, editable=False, help_text="Data for the logout at the upstream provider, encrypted.")
-    issuer = models.CharField(max_length=300, blank=True, help_text="The issuer that clients of this session know.")
+    issuer = models.CharField(max_length=300, blank=True, help_text="The issuer that clients of this session expect.")
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [

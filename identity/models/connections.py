@@ -34,7 +34,7 @@ class Connection(DeletedInParts, RecordedModel):
     name = models.CharField(
         max_length=128,
         validators=[RegexValidator(r"^[a-zA-Z0-9](?:-?[a-zA-Z0-9])*$", "Letters, digits and single inner hyphens.")],
-        help_text="It cannot be renamed: user IDs of enterprise connections contain it.",
+        help_text="Cannot be changed: the user ids of enterprise connections contain the name.",
     )
     strategy = models.CharField(max_length=40)
     display_name = models.CharField(max_length=128, blank=True)

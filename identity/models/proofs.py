@@ -109,7 +109,7 @@ class EmailTicket(TenantOwned):
     job = models.OneToOneField("identity.Job", on_delete=models.SET_NULL, null=True, blank=True, related_name="email_ticket")
     email = models.EmailField(max_length=254)
     former_email = models.EmailField(
-        max_length=254, null=True, blank=True, help_text="The address that this one replaces; null if no address changes."
+        max_length=254, null=True, blank=True, help_text="The address that the new address replaces; null if no address changes."
     )
     # Empty for the primary identity.
     provider = models.CharField(max_length=40, blank=True)

@@ -42,7 +42,7 @@ class Tenant(models.Model):
         null=True,
         blank=True,
         editable=False,
-        help_text="When the event log and the deliveries are deleted. All other data is deleted before.",
+        help_text="When the event log and the deliveries are deleted. All other data is deleted earlier.",
     )
     setup_dismissed_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When staff dismissed the first steps.")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -17,7 +17,7 @@ class AccountLink(models.Model):
         CREATED = "created", "Created by this service"
         ADOPTED = "adopted", "Taken over"
         SYNCHRONIZED = "synchronized", "Linked by a synchronization"
-        SEEN = "seen", "Carries the user's key"
+        SEEN = "seen", "Has the user's key"
         BY_NAME = "by name", "Proven by its name alone"
 
     tenant_id = models.CharField(max_length=63)
@@ -36,7 +36,7 @@ class AccountLink(models.Model):
     is_missing = models.BooleanField(default=False, help_text="The server answered that the account does not exist.")
     doubt = models.BigIntegerField(null=True, help_text="Log position of the event whose create request was sent, but not answered.")
     origin = models.CharField(max_length=16, choices=Origin, blank=True)
-    is_suspect = models.BooleanField(default=False, help_text="Authorizes nothing until an administrator confirms it.")
+    is_suspect = models.BooleanField(default=False, help_text="The link authorizes no write until an administrator confirms it.")
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:

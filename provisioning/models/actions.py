@@ -134,7 +134,7 @@ class Trial(models.Model):
     action = models.ForeignKey(Action, on_delete=models.CASCADE, related_name="trials")
     kind = models.CharField(max_length=16, choices=Kind)
     outcome = models.CharField(max_length=16, choices=Outcome, default=Outcome.RUNNING)
-    actor = models.CharField(max_length=254, help_text="Account or client that started it.")
+    actor = models.CharField(max_length=254, help_text="Account or client that started the trial.")
     user_id = models.CharField(max_length=400, blank=True)
     version = models.PositiveIntegerField(null=True, help_text="The version that ran; empty for the draft.")
     summary = models.TextField(blank=True)
@@ -163,8 +163,8 @@ class Pace(models.Model):
     """The token bucket of an action, stored as two times: the time at which the bucket is full again, and the end of the reserved turns."""
 
     action = models.OneToOneField(Action, on_delete=models.CASCADE, primary_key=True, related_name="pace")
-    full_at = models.DateTimeField(help_text="When the bucket is full again if no token is taken.")
-    promised_until = models.DateTimeField(help_text="Deliveries that found no token come back before this time.")
+    full_at = models.DateTimeField(help_text="Time at which the bucket is full again if no token is taken.")
+    promised_until = models.DateTimeField(help_text="Deliveries that were put off run again before this time.")
 
     def __str__(self) -> str:
         return f"{self.action_id}: {self.full_at}"

@@ -22,12 +22,12 @@ class Alert(models.Model):
     tenant_id = models.CharField(max_length=63)
     kind = models.CharField(max_length=16, choices=Kind)
     fingerprint = models.CharField(max_length=32, blank=True, help_text="Fingerprint of the failure, for failures of a new kind.")
-    period = models.DateTimeField(help_text="Start of the period in which it is not raised again.")
+    period = models.DateTimeField(help_text="Start of the period in which the alert is not raised again.")
     facts = models.JSONField(default=dict, help_text="Counts, times and kinds; never content of a response.")
     created_at = models.DateTimeField(db_default=Now())
-    taken_at = models.DateTimeField(null=True, help_text="When a worker began to send it; it is not sent again.")
+    taken_at = models.DateTimeField(null=True, help_text="When a worker began to send the alert. The alert is not sent again.")
     mailed_to = models.PositiveIntegerField(default=0, help_text="Number of accounts that were mailed.")
-    posted_at = models.DateTimeField(null=True, help_text="When the webhook accepted it.")
+    posted_at = models.DateTimeField(null=True, help_text="When the webhook accepted the alert.")
     problem = models.CharField(max_length=256, blank=True, help_text="Which mails or webhook calls failed.")
 
     class Meta:

@@ -32,7 +32,7 @@ class DeadLetter(models.Model):
     rebuilt_body = models.BinaryField(
         null=True, help_text="Envelope that is sent instead: the event with the current profile at the time of the request."
     )
-    rebuilt_position = models.BigIntegerField(null=True, help_text="Head of the log when it was built.")
+    rebuilt_position = models.BigIntegerField(null=True, help_text="Position of the head of the log when the envelope was built.")
     state = models.CharField(max_length=16, choices=State, default=State.OPEN)
     reason = models.TextField(help_text="Error of the last attempt.")
     error_class = models.CharField(max_length=16, choices=FailureClass)
@@ -46,7 +46,7 @@ class DeadLetter(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, db_constraint=False, related_name="+"
     )
     redelivery_actor = models.CharField(
-        max_length=254, blank=True, help_text="Account that redelivered it; kept when the account is deleted."
+        max_length=254, blank=True, help_text="Account that redelivered the dead letter; kept when the account is deleted."
     )
     redelivery_reason = models.TextField(blank=True)
     redelivery_job = models.CharField(

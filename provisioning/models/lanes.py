@@ -47,12 +47,12 @@ class Breaker(models.Model):
     failures = models.PositiveIntegerField(default=0)
     keys = models.JSONField(default=list, help_text="Distinct order keys that failed, up to the number that opens the breaker.")
     unauthorized = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="Consecutive 401 answers; counts only while there are failures."
+        default=0, db_default=0, help_text="Consecutive 401 answers; ignored while there are no failures."
     )
     forbidden_keys = models.JSONField(
         default=list,
         db_default=Value([], models.JSONField()),
-        help_text="Distinct order keys with consecutive 403 answers; counts only while there are failures.",
+        help_text="Distinct order keys with consecutive 403 answers; ignored while there are no failures.",
     )
     probe_at = models.DateTimeField(null=True, help_text="When one delivery is attempted although the stream is held.")
 

@@ -1,4 +1,4 @@
-"""Fast path for streams at the same position, which all write the same bytes.
+"""Fast path: streams at the same position all write the same bytes.
 
 It joins the new frames of a tail (the reader of a tenant's log), and adds chunk framing, once for all these streams. Nearly all streams of
 a tenant wait at the end of its log and use this path. All other streams use the plain path: the task of each stream takes frames from

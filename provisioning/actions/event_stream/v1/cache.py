@@ -47,7 +47,7 @@ class ActionCache:
         return found[0] if found else None
 
     def set(self, key: str, value: str, *, ttl: float | None = None, expires_at: float | None = None) -> None:
-        """Store `value` for `ttl` seconds or until `expires_at` (seconds since the epoch), whichever ends first.
+        """Store `value` for `ttl` seconds or until `expires_at` (seconds since the epoch). If both are given, the earlier end applies.
 
         Raises `CacheLimitReached`.
         """
