@@ -216,7 +216,8 @@ def test_malformed_ids_get_400_and_unknown_ids_get_404(api: Management, stream: 
     assert api.get(f"event-streams/est_{'x' * 22}/deliveries").status == 404
     assert api.get(f"event-streams/{stream.pk}/deliveries/evt_short").status == 400
     assert api.get(f"event-streams/{stream.pk}/deliveries/evt_{'x' * 22}").status == 404
-    assert api.post(f"event-streams/{stream.pk}/redeliver/evt_{'x' * 22}").status == 404
+    refused = api.post(f"event-streams/{stream.pk}/redeliver/evt_{'x' * 22}")
+    assert (refused.status, refused.json["message"]) == (404, "No delivery of this event has failed.")
 
 
 def test_each_operation_requires_its_scope(tenant: Tenant, stream: EventStream) -> None:

@@ -149,6 +149,24 @@ def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwh
     assert DeadLetter.objects.get(pk=deletion.pk).state == "open"
 
 
+def test_a_job_tries_a_blocked_deletion_once_and_completes(
+    tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
+) -> None:
+    user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection)
+    deletion, *_ = bury(tenant, stream, recorder, f"user:{user.user_id}", "user:x", "user:y", "user:z")
+    DeadLetter.objects.filter(pk=deletion.pk).update(event_type="user.deleted")
+    job = start(stream, rate=1)
+
+    # Two steps of two dead letters each, and a step that finds none.
+    for _ in range(3):
+        run_job(job.pk)
+
+    job.refresh_from_db()
+    progress = progress_of(job)
+    assert job.status == Job.Status.COMPLETED
+    assert (progress.blocked, progress.under_way, progress.left) == (1, 3, 0)
+
+
 def test_a_canceled_job_stops_and_does_not_undo_deliveries(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
     job = start(stream, rate=1)
