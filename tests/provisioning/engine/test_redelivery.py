@@ -181,6 +181,6 @@ def test_dead_letters_of_another_tenant_cannot_be_redelivered(tenant: Tenant, st
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"{tenant.pk}-b.example.test")
 
     assert _redeliver(other, _letter(event)) == 0
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="No delivery of this event has failed"):
         redelivery.redeliver_event(tenant_id=other.pk, stream_id=stream.pk, event_id=event.event_id, actor="x")
     assert redelivery.redeliver_event(tenant_id=tenant.pk, stream_id=stream.pk, event_id=event.event_id, actor="x")
