@@ -1,4 +1,4 @@
-"""The differences between two documents, and the actor and the entities of a stored event."""
+"""The differences between two documents, the actor of a stored event, and the entities that the event names."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_each_differing_field_is_named_once(before: Any, after: Any, found: list
         (None, ""),
     ],
 )
-def test_the_actor_of_an_event_is_the_client_or_else_the_ip_address(context: Any, who: str) -> None:
+def test_the_actor_of_an_event_is_the_client_or_otherwise_the_ip_address(context: Any, who: str) -> None:
     assert who_of(envelope_of(json.dumps({"data": {"context": context}}).encode())) == who
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff", b"[]", b"5", b"[" * 100_000])
-def test_bytes_that_are_not_an_envelope_have_no_actor(body: bytes) -> None:
+def test_bytes_that_are_not_an_envelope_are_read_as_an_empty_envelope(body: bytes) -> None:
     assert envelope_of(body) == {}
 
 
@@ -76,5 +76,7 @@ def test_bytes_that_are_not_an_envelope_have_no_actor(body: bytes) -> None:
         ("", None, []),
     ],
 )
-def test_the_entities_of_an_event_are_its_object_its_parts_and_their_owners(event_type: str, data: Any, roots: list[str]) -> None:
+def test_the_entities_of_an_event_are_its_object_the_resources_in_it_and_their_connections_and_organizations(
+    event_type: str, data: Any, roots: list[str]
+) -> None:
     assert list(roots_in({"type": event_type, "data": data})) == roots

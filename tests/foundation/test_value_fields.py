@@ -1,4 +1,4 @@
-"""The form field of a map of JSON values: every value survives the form, and bad rows get a message."""
+"""The form field for a map of JSON values: a form that is sent back unchanged keeps every value, and invalid rows get a message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Form(forms.Form):
 
 
 def posted(page: str) -> dict[str, str]:
-    """Return what a browser sends for the inputs of a page."""
+    """Return the fields that a browser sends for the inputs of a page, by their names."""
     return {name: unescape(text).replace("\n", "\r\n") for name, text in (*_INPUT.findall(page), *_TEXTAREA.findall(page))}
 
 
@@ -45,7 +45,7 @@ def test_a_value_that_begins_like_json_and_cannot_be_read_is_refused(text: str) 
     assert rows(("plan", text)).errors == {"kept": [message]}
 
 
-def test_errors_and_labels_use_the_head_of_the_first_column() -> None:
+def test_errors_and_labels_use_the_heading_of_the_first_column() -> None:
     field = ValuesField(head="Claim")
     page = type("_Claims", (forms.Form,), {"kept": field})(initial={"kept": {"sub": "1"}}).as_p()
     assert "<span>Claim</span><span>Value</span>" in page
@@ -73,7 +73,7 @@ def test_rows_with_an_error_are_shown_as_they_were_entered() -> None:
         (" [] ", []),
     ],
 )
-def test_text_is_read_as_json_only_if_it_looks_like_json(text: str, value: Any) -> None:
+def test_a_text_that_looks_like_json_is_stored_as_json_and_other_text_as_a_string(text: str, value: Any) -> None:
     form = rows(("plan", text), ("", ""))
     assert form.is_valid()
     assert form.cleaned_data["kept"] == {"plan": value}
@@ -107,14 +107,14 @@ def test_an_emptied_row_removes_its_value() -> None:
     assert form.has_changed()
 
 
-def test_a_whole_map_of_json_is_accepted_under_the_name_of_the_field() -> None:
+def test_a_json_object_is_accepted_as_the_value_of_the_field_instead_of_rows() -> None:
     form = _Form({"kept": '{"plan": "gold"}'})
     assert form.is_valid()
     assert form.cleaned_data["kept"] == {"plan": "gold"}
 
 
 @pytest.mark.parametrize("text", ["[1]", "7", "{"])
-def test_other_json_under_the_name_of_the_field_is_refused_and_shown_again(text: str) -> None:
+def test_a_value_of_the_field_that_is_no_json_object_is_refused_and_shown_again(text: str) -> None:
     form = _Form({"kept": text})
     assert not form.is_valid()
     assert text in "".join(form.as_p().split())

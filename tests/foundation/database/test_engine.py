@@ -1,4 +1,8 @@
-"""Errors of a server that is no longer the primary. A refused write closes the connection, and a failed commit is reported as in doubt."""
+"""Errors of a PostgreSQL server that is no longer the primary.
+
+A refused write closes the connection. If the connection fails during a commit, the service cannot know whether the change was saved, and
+reports the commit as in doubt.
+"""
 
 from __future__ import annotations
 
@@ -65,14 +69,14 @@ def test_a_refused_write_ends_its_transaction_and_the_next_transaction_works(com
         assert not Tally.objects.filter(name="refused").exists()
 
 
-def test_a_connection_that_fails_during_commit_leaves_the_transaction_in_doubt(committed_db: None) -> None:
+def test_a_commit_during_which_the_connection_fails_is_reported_as_in_doubt(committed_db: None) -> None:
     with pytest.raises(CommitInDoubt):
         write_before_the_server_dies()
 
     assert not Tally.objects.filter(name="in doubt").exists()
 
 
-def test_a_connection_that_fails_before_commit_is_not_in_doubt(committed_db: None) -> None:
+def test_a_connection_that_fails_before_the_commit_raises_no_error_of_a_commit_in_doubt(committed_db: None) -> None:
     with pytest.raises(OperationalError) as failed:
         write_after_the_server_died()
 

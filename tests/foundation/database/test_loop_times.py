@@ -1,4 +1,4 @@
-"""Times read on the event loop equal those that Django reads in a thread."""
+"""The loader of times for the event loop reads the same values, and refuses the same values, as the plain loader of Django."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Plain(BaseTzLoader):  # type: ignore[misc]
         "2026-11-23 05:53:33-04:30",
     ],
 )
-def test_a_time_equals_the_time_that_the_plain_loader_reads(text: str) -> None:
+def test_the_loader_of_the_event_loop_reads_the_same_time_as_the_plain_loader(text: str) -> None:
     fast, plain = (loader(OID).load(text.encode()) for loader in (UtcLoader, Plain))
     assert (fast, fast.tzinfo, fast.isoformat()) == (plain, plain.tzinfo, plain.isoformat())
     assert isinstance(fast, datetime)
 
 
 @pytest.mark.parametrize("text", ["infinity", "-infinity", "10000-01-01 00:00:00+00", "0044-03-15 12:00:00+00 BC"])
-def test_a_time_outside_the_range_of_python_is_refused_like_by_the_plain_loader(text: str) -> None:
+def test_both_loaders_refuse_a_time_that_python_cannot_represent(text: str) -> None:
     for loader in (UtcLoader, Plain):
         with pytest.raises(DataError):
             loader(OID).load(text.encode())

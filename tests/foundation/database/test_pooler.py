@@ -35,18 +35,18 @@ def shared(first: object, second: object) -> bool:
     return _share_servers(cast("psycopg.Connection[Any]", first), cast("psycopg.Connection[Any]", second))
 
 
-def test_two_connections_with_different_processes_are_no_pooler(servers: list[psycopg.Connection[Any]]) -> None:
+def test_no_pooler_is_reported_if_two_connections_have_different_server_processes(servers: list[psycopg.Connection[Any]]) -> None:
     assert not shared(*servers)
 
 
-def test_two_connections_with_the_same_process_are_a_pooler(servers: list[psycopg.Connection[Any]]) -> None:
+def test_a_pooler_is_reported_if_two_connections_have_the_same_server_process(servers: list[psycopg.Connection[Any]]) -> None:
     assert shared(Pooled(servers[0]), Pooled(servers[0]))
 
 
-def test_a_connection_whose_process_changes_is_a_pooler(servers: list[psycopg.Connection[Any]]) -> None:
+def test_a_pooler_is_reported_if_the_server_process_of_a_connection_changes(servers: list[psycopg.Connection[Any]]) -> None:
     with open_connection() as third:
         assert shared(Pooled(*servers), Pooled(third))
 
 
-def test_the_refusal_says_what_to_set() -> None:
+def test_the_error_names_the_setting_of_the_pooler_to_change() -> None:
     assert "set `pool_mode = session` for this database in PgBouncer" in str(TransactionPooling())

@@ -1,4 +1,4 @@
-"""Prepared statements: the same rows and errors as with a cursor, and no partial answer that stays on a connection."""
+"""Prepared statements return the same rows and raise the same errors as a cursor, and leave no partial answer on a connection."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_answer_of_any_size_is_complete(count: int) -> None:
     assert [number for number, _ in rows] == list(range(1, count + 1))
 
 
-def test_an_error_has_its_class_and_the_next_statement_works() -> None:
+def test_an_error_of_the_server_has_the_class_of_psycopg_and_the_next_statement_works() -> None:
     async def story(pool: Pool) -> list[tuple[Any, ...]]:
         with pytest.raises(errors.DivisionByZero):
             await _rows(pool, WRONG, 1)
@@ -107,7 +107,7 @@ def test_a_connection_closed_during_a_statement_fails_once_and_is_replaced() -> 
     _with(story)
 
 
-def test_no_statement_fails_after_an_idle_connection_was_closed() -> None:
+def test_an_idle_connection_that_the_server_closed_is_replaced_before_the_next_statement() -> None:
     async def story(pool: Pool) -> None:
         for _ in range(3):
             [(pid,)] = await _rows(pool, PID, 1)
@@ -118,7 +118,7 @@ def test_no_statement_fails_after_an_idle_connection_was_closed() -> None:
     _with(story)
 
 
-def test_a_free_connection_is_reused_and_each_concurrent_statement_gets_its_own() -> None:
+def test_a_free_connection_is_reused_and_each_concurrent_statement_gets_its_own_answer() -> None:
     async def story(pool: Pool) -> None:
         assert await _rows(pool, PID, 1) == await _rows(pool, PID, 1)
         assert [rows[0][0] for rows in await asyncio.gather(*(_rows(pool, ECHO, str(n), n) for n in range(20)))] == [
@@ -136,10 +136,11 @@ def test_lists_are_passed_unchanged() -> None:
 
 def _terminate(pid: int) -> None:
     with connection.cursor() as cursor:
-        # The statement already runs, or its connection is closed before it starts.
+        # The backend ends while the statement runs, or before the statement starts.
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
     connection.close()
-    # The server reports the end before the process has closed its socket. The process of a remote server is not in /proc.
+    # The server reports the end of the backend before the backend has closed its socket, so wait until its process has ended. The process
+    # of a remote server is not in /proc: the test does not wait for it.
     eventually(lambda: not _is_alive(pid))
 
 

@@ -1,4 +1,7 @@
-"""SQL scripts whose answer is read later. Their results equal those of `run_script`, and a failure leaves no answer on the connection."""
+"""SQL scripts that are sent first and whose answer is read later.
+
+Their results equal the results of `run_script`. After a failed script, no answer is left on the connection for the next script.
+"""
 
 from __future__ import annotations
 

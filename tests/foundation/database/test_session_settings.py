@@ -1,4 +1,4 @@
-"""Every kind of connection has the limits of a session, although no startup option sends them."""
+"""Every kind of database connection has its time limits, although no limit is a startup option, which a pooler may refuse."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def test_no_limit_is_a_startup_option() -> None:
     assert not {"options", "session_settings"} & connection.get_connection_params().keys()
 
 
-def test_the_connection_of_a_request_has_the_limits() -> None:
+def test_the_connection_of_a_request_has_limits_for_statements_and_idle_transactions() -> None:
     connection.close()
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout')")
         assert cursor.fetchone() == ("30s", "1min")
 
 
-def test_the_connection_of_the_numberer_has_the_limits() -> None:
+def test_the_connection_of_the_numberer_has_a_limit_for_statements() -> None:
     with open_connection() as database:
         assert database.execute("SELECT current_setting('statement_timeout')").fetchone() == ("30s",)
 
 
-def test_the_readers_of_the_log_have_a_shorter_limit() -> None:
+def test_the_connections_of_the_log_readers_have_a_shorter_limit_for_statements() -> None:
     assert limits_of(read_pool()) == ("5s", "10s")
 
 
-def test_the_fast_path_has_the_limits() -> None:
+def test_the_connections_of_the_fast_path_have_limits_for_statements_and_locks() -> None:
     assert limits_of(_closed_pool()) == ("30s", "10s")

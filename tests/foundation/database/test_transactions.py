@@ -18,7 +18,7 @@ from tests.deadlines import eventually
 
 @pytest.fixture
 def keys(tenant: Tenant, database_connection: Connection) -> list[int]:
-    """The keys of two users, in order."""
+    """Create two users and return their keys, the lowest key first."""
     return sorted(create_user(tenant_id=tenant.pk, connection=database_connection, name=name).pk for name in ("a", "b"))
 
 
@@ -54,7 +54,8 @@ def test_both_of_two_deadlocked_units_complete(keys: list[int]) -> None:
     def lock(first: int, second: int) -> None:
         attempts.append(first)
         if attempts.count(first) > 1:
-            # The repeated unit could lock its first row again before the other unit wakes up, and both would deadlock again.
+            # Wait until the other unit is complete. Otherwise, the repeated unit could lock its first row again before the other unit
+            # wakes up, and both units would deadlock again.
             one_is_complete.wait(timeout=10)
         lock_rows(User, [first])
         if attempts.count(first) == 1:
@@ -96,7 +97,7 @@ def test_a_unit_is_not_repeated_after_another_error_or_inside_a_transaction(tena
     assert len(attempts) == 6
 
 
-def test_work_after_a_commit_that_raises_neither_reaches_the_caller_nor_stops_other_work(
+def test_an_error_in_work_after_a_commit_is_logged_and_does_not_stop_other_work_after_the_commit(
     tenant: Tenant, caplog: pytest.LogCaptureFixture
 ) -> None:
     called: list[str] = []

@@ -13,7 +13,7 @@ from foundation.memory.ttl_cache import Remembered
 
 
 class Source:
-    """Answers with the number of the call when the test requests it."""
+    """A source whose calls return the number of the call, after the test sets `may_answer`."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
@@ -64,7 +64,7 @@ def test_a_call_never_gets_an_answer_that_was_requested_before_the_call() -> Non
     _run(story)
 
 
-def test_all_combined_callers_get_a_failure_and_the_next_call_is_made_again() -> None:
+def test_a_failure_reaches_all_combined_callers_and_the_next_caller_makes_a_new_call() -> None:
     async def story(source: Source) -> None:
         source.may_answer.set()
         told = await asyncio.gather(source.ask("broken"), source.ask("a"), return_exceptions=True)
@@ -86,7 +86,7 @@ def test_canceling_one_caller_does_not_affect_the_answers_of_other_callers() -> 
     _run(story)
 
 
-def test_a_missing_answer_is_an_error() -> None:
+def test_a_combined_call_that_returns_no_answer_for_a_key_raises_an_error() -> None:
     async def nothing(_keys: Sequence[str]) -> dict[str, int]:
         return {}
 
@@ -98,7 +98,7 @@ def test_a_missing_answer_is_an_error() -> None:
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_one_thread_loads_the_answers_of_all_concurrent_misses() -> None:
+def test_concurrent_misses_of_a_key_load_its_answer_once() -> None:
     loaded: list[str] = []
 
     def load(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Calls to a failed server are suspended, and later resumed."""
+"""After a call to a server fails, further calls are suspended for a pause and then resumed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foundation.memory.outage_guard import OutageGuard
 
 
 class Clock:
-    """A clock that the test moves."""
+    """A clock that shows the time that the test has set."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -63,7 +63,7 @@ def test_only_one_caller_tests_whether_the_server_has_recovered() -> None:
     assert found == ["own"]
 
 
-def test_the_pause_doubles_up_to_its_limit_and_resets_after_an_answer() -> None:
+def test_the_pause_doubles_with_each_failure_up_to_a_limit_and_is_short_again_after_an_answer() -> None:
     guard = OutageGuard(0.5, longest=3.0, clock=Clock())
     assert [guard.failed() for _ in range(4)] == [0.5, 1.0, 2.0, 3.0]
     guard.answered()

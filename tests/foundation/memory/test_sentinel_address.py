@@ -1,4 +1,4 @@
-"""URLs of sentinels: every part is read, an error names the invalid part, and no error shows the password."""
+"""URLs of Redis sentinels: every part is read, an error names the invalid part, and no error shows the password."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_every_part_of_a_url_is_read() -> None:
     assert found.is_encrypted
 
 
-def test_the_account_of_the_servers_is_not_sent_to_the_sentinels() -> None:
+def test_the_name_and_password_for_the_redis_servers_are_not_sent_to_the_sentinels() -> None:
     found = sentinel_address("redis+sentinel://app:secret@one/main")
 
     assert found.to_sentinels == {}
@@ -32,7 +32,7 @@ def test_the_account_of_the_servers_is_not_sent_to_the_sentinels() -> None:
 
 
 @pytest.mark.parametrize("url", ["redis://one/0", "rediss://one/0", "unix:///run/redis.sock"])
-def test_a_url_of_one_server_names_no_sentinels(url: str) -> None:
+def test_the_url_of_one_redis_server_is_not_read_as_a_url_of_sentinels(url: str) -> None:
     assert not is_sentinel_url(url)
 
 

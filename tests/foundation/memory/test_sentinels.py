@@ -1,4 +1,4 @@
-"""The choice between the answers of several sentinels, and the refusal of a replica."""
+"""The choice of the Redis master from the answers of several sentinels, and the refusal of a connection to a replica."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_an_older_configuration_is_not_used_although_the_new_master_is_down() ->
     assert chosen([View(4, OLD, is_up=True), View(5, NEW, is_up=False)]) is None
 
 
-def test_a_master_that_one_sentinel_cannot_reach_is_used_if_another_sentinel_can() -> None:
+def test_a_master_that_one_sentinel_cannot_reach_is_used_if_another_sentinel_can_reach_it() -> None:
     assert chosen([View(5, NEW, is_up=False), View(5, NEW, is_up=True)]) == NEW
 
 
@@ -41,7 +41,7 @@ def test_no_master_is_returned_if_no_sentinel_answers() -> None:
         ([View(5, NEW, is_up=True), View(4, OLD, is_up=True), View(5, NEW, is_up=True)], True),
     ],
 )
-def test_two_of_three_sentinels_agree_before_the_third_is_skipped(views: list[View], agreed: bool) -> None:
+def test_the_third_sentinel_is_skipped_only_if_two_of_three_name_the_same_reachable_master(views: list[View], agreed: bool) -> None:
     assert is_agreed(views, sentinels=3) is agreed
 
 
@@ -66,6 +66,6 @@ def test_a_connection_to_a_replica_is_refused(server: RedisServer, monkeypatch: 
         client.ping()
 
 
-def test_a_client_without_a_sentinel_fails_immediately() -> None:
+def test_a_client_fails_immediately_if_no_sentinel_can_be_reached() -> None:
     with pytest.raises(redis.ConnectionError, match="no sentinel names a reachable master 'main'"):
         redis_client("redis+sentinel://127.0.0.1:1/main").ping()

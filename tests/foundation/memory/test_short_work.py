@@ -1,4 +1,4 @@
-"""Short work in separate threads: each caller gets its own result or error."""
+"""Calls of short functions that run in other threads: each caller gets its own result or error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of many names in constant memory."""
+"""Counts of many names in constant memory, with a sketch of one time window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_only_the_counted_name_has_a_count() -> None:
     assert (sketch.read("a"), sketch.read("b")) == (3, 0)
 
 
-def test_counts_end_with_their_window() -> None:
+def test_counts_are_zero_again_in_the_next_time_window() -> None:
     now = [119.0]
     sketch = Sketch(60, clock=lambda: now[0])
     sketch.add("a", 5)
@@ -25,7 +25,7 @@ def test_counts_end_with_their_window() -> None:
     assert sketch.add("a") == 1
 
 
-def test_a_count_of_another_process_is_adopted_and_never_lowers_ours() -> None:
+def test_a_count_of_another_process_replaces_only_a_lower_count() -> None:
     sketch = Sketch(60, clock=lambda: 0.0)
     sketch.add("a", 4)
     assert sketch.raise_to("a", 9) == 9
@@ -49,11 +49,11 @@ def test_an_estimate_is_never_too_low_and_rarely_too_high() -> None:
         sketch.add(f"name {number}", 3)
     estimates = [sketch.read(f"name {number}") for number in range(20_000)]
     assert min(estimates) == 3
-    # There are two keyed rows of 65,536 cells. About one name in twenty shares both cells with other names.
+    # A name has one cell in each of two rows of 65,536 cells. About one name in fourteen shares both of its cells with other names.
     assert sum(estimate > 3 for estimate in estimates) < 2000
 
 
-def test_two_processes_have_different_collisions() -> None:
+def test_in_two_processes_a_name_has_different_cells() -> None:
     one, other = Sketch(60, clock=lambda: 0.0), Sketch(60, clock=lambda: 0.0)
     assert [one._places(str(number)) for number in range(8)] != [other._places(str(number)) for number in range(8)]
 
@@ -89,7 +89,7 @@ def test_a_sketch_is_empty_before_the_first_count_and_after_it_is_cleared() -> N
     assert sketch.read("a") == 0
 
 
-def test_a_clock_that_goes_back_begins_another_window() -> None:
+def test_a_clock_that_is_set_back_begins_another_window() -> None:
     now = [120.0]
     sketch = Sketch(60, clock=lambda: now[0])
     sketch.add("a", 5)

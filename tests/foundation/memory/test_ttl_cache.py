@@ -1,4 +1,4 @@
-"""The TTL cache: maximum age, maximum size, and an age that is counted from the start of the load."""
+"""The TTL cache: its maximum size, and the maximum age of its answers, which starts when the load starts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Source:
         return len(self.asked)
 
 
-def test_an_answer_is_cached_for_its_time_and_then_loaded_again() -> None:
+def test_an_answer_is_cached_until_its_maximum_age_and_then_loaded_again() -> None:
     source = Source()
     assert [source.memory.get("a"), source.memory.get("a")] == [1, 1]
     source.now = 1.0
     assert source.memory.get("a") == 2
 
 
-def test_an_answer_older_than_max_age_is_loaded_again() -> None:
+def test_an_answer_older_than_the_max_age_of_a_call_is_loaded_again() -> None:
     source = Source()
     source.memory.get("a")
     source.now = 0.5
@@ -37,7 +37,7 @@ def test_an_answer_older_than_max_age_is_loaded_again() -> None:
     assert source.memory.get("a", max_age=0.5) == 2
 
 
-def test_a_miss_on_an_event_loop_raises_instead_of_loading() -> None:
+def test_a_miss_on_an_event_loop_raises_an_error_instead_of_loading() -> None:
     source = Source()
     with pytest.raises(Cold):
         source.memory.warm("a")
@@ -57,7 +57,7 @@ def test_a_failed_load_is_not_remembered() -> None:
         source.memory.warm("missing")
 
 
-def test_the_oldest_answer_is_evicted() -> None:
+def test_the_oldest_answer_is_evicted_if_the_cache_is_full() -> None:
     source = Source()
     for key in ("a", "b", "c"):
         source.memory.get(key)
@@ -76,7 +76,7 @@ def test_the_next_call_after_forgetting_loads_again() -> None:
     assert source.memory.get("a") == 3
 
 
-def test_the_age_of_an_answer_counts_from_the_call() -> None:
+def test_the_age_of_an_answer_starts_when_its_load_starts() -> None:
     source = Source()
 
     def slow(key: str) -> int:
@@ -96,7 +96,7 @@ def test_expired_answers_are_dropped_at_the_next_load() -> None:
     source.now = 0.6
     source.memory.get("b")
     source.now = 1.2
-    # Loading the answer again makes it the newest entry, so it is not evicted.
+    # The expired answer of "a" is loaded again and becomes the newest entry. So the next load evicts "b" and not "a".
     source.memory.get("a")
     source.memory.get("c")
     assert [source.memory.warm("a"), source.memory.warm("c")] == [3, 4]

@@ -1,4 +1,7 @@
-"""Requests without a `requests` session. The server gets the same bytes, and responses are read in the same way."""
+"""Requests that `OutboundSession` sends without a session of the library `requests`.
+
+The server gets the same bytes as from `requests`, and responses are read in the same way.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize(("method", "body"), [("GET", None), ("POST", b'{"a": 1}'), ("PUT", b""), ("DELETE", None)])
-def test_requests_with_and_without_a_session_send_and_read_the_same(answer: Wire, method: str, body: bytes | None) -> None:
+def test_a_request_and_its_response_are_the_same_as_with_the_library_requests(answer: Wire, method: str, body: bytes | None) -> None:
     headers = {"Authorization": "Bearer t", "Content-Type": "application/scim+json"}
     with misbehaving_server(sequence(answer)) as server:
         address = f"http://127.0.0.1:{server.port}/Users?filter=a%20eq%20%22b%22"

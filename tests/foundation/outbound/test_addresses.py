@@ -77,7 +77,7 @@ def test_a_listed_network_is_allowed_and_adjacent_networks_are_not() -> None:
         assert not is_allowed(address, networks)
 
 
-# First and last address of every range of the two registries, and of multicast and site local.
+# The ranges of the two IANA registries for special-purpose addresses (IPv4 and IPv6), and the multicast and site-local ranges.
 SPECIAL = """
 0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.0.0/29 192.0.0.8/32 192.0.0.9/32
 192.0.0.10/32 192.0.0.170/32 192.0.0.171/32 192.0.0.192/32 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16
@@ -107,7 +107,7 @@ def test_the_address_next_to_a_special_purpose_range_is_allowed(address: str) ->
 
 
 @pytest.mark.parametrize("address", ["192.0.0.192", "10.0.0.1", "::1", "::ffff:169.254.169.254", "2001:4:112::1", "fec0::1", "fd00::1"])
-def test_the_address_tables_of_python_have_no_influence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_tables_of_python_do_not_decide_whether_an_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Patch releases of Python differ in the ranges that they call global. In the worst case, every range is global.
     for kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
         monkeypatch.setattr(kind, "is_global", property(lambda _address: True))
@@ -119,14 +119,14 @@ def test_the_address_tables_of_python_have_no_influence(address: str, monkeypatc
 @pytest.mark.parametrize(
     ("address", "allowed"),
     [
-        ("::ffff:0:169.254.169.254", False),  # a translated address
+        ("::ffff:0:169.254.169.254", False),  # An IPv4-translated address (RFC 2765) contains an IPv4 address.
         ("::ffff:0:8.8.8.8", True),
-        ("64:ff9b:1::8.8.8.8", False),  # Only the operator of the local prefix knows which bits are the IPv4 address.
+        ("64:ff9b:1::8.8.8.8", False),  # Only the network that uses this local prefix defines which bits are the IPv4 address.
         ("64:ff9b:1:a00:1::", False),
         ("2002:808:808::1", True),
         ("2002:c000:c0::1", False),
         ("2001:0:808:808::f7f7:f7f7", True),
-        ("2001:0:c000:c0::f7f7:f7f7", False),  # The server of the tunnel is internal.
+        ("2001:0:c000:c0::f7f7:f7f7", False),  # The address of the Teredo server is internal.
         ("64:ff9b::192.0.0.192", False),
         ("::ffff:192.0.0.192%eth0", False),
     ],

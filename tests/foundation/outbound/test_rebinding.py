@@ -1,4 +1,7 @@
-"""DNS rebinding. The connection is opened to the checked address, for every spelling of the name."""
+"""DNS rebinding: a name resolves to a public address during the check, and to an internal address afterwards.
+
+The connection is always opened to the address that was checked, for every spelling of the host.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,20 @@ from foundation.outbound.outcomes import (
 from foundation.outbound.session import OutboundSession
 from tests.factories.scim import MisbehavingServer, misbehaving_server, reply
 
-# These addresses count as public in these tests only. No server listens on them.
+# The rules of these tests allow this loopback address, so it stands for a public address. No server answers requests to it.
 PUBLIC = "127.0.0.77"
 RULES = OutboundRules(private_networks=parse_networks([f"{PUBLIC}/32"]), allow_http=True)
 
 
 @pytest.fixture
 def inside() -> Iterator[MisbehavingServer]:
-    """A server of the internal network, on every loopback address."""
+    """Start a server that stands for a server of the internal network. It stores the requests that reach it."""
     with misbehaving_server(lambda _request: reply(200, {"secret": "internal"})) as server:
         yield server
 
 
 def answering(*answers: list[str]) -> tuple[Resolver, list[str]]:
-    """A resolver that gives these answers in turn and then repeats the last answer, and the list of requested names."""
+    """Return a resolver that returns `answers` in turn and then repeats the last answer, and the list of the requested names."""
     following, asked = itertools.chain(answers, itertools.repeat(answers[-1])), list[str]()
 
     def resolver(host: str, _port: int, _seconds: float) -> list[str]:
@@ -53,7 +56,7 @@ def attempt(session: OutboundSession, url: str, *, seconds: float = 0.3) -> type
 
 
 def test_the_name_is_resolved_once_per_connection(inside: MisbehavingServer) -> None:
-    # The classic rebinding attack: public during the check, internal during the connection.
+    # The classic rebinding attack: the first answer, for the check, is public. A second answer, for the connection, would be internal.
     resolver, asked = answering([PUBLIC], ["127.0.0.1"])
     assert attempt(OutboundSession(RULES, resolver=resolver), f"http://rebind.example.test:{inside.port}/") in (
         DeadlinePassed,
@@ -73,7 +76,7 @@ def test_a_new_connection_is_checked_with_its_own_answer(inside: MisbehavingServ
     assert inside.received == []
 
 
-def test_an_earlier_check_does_not_replace_the_check_of_a_request(inside: MisbehavingServer) -> None:
+def test_a_request_is_checked_although_its_url_was_checked_before(inside: MisbehavingServer) -> None:
     resolver, _ = answering([PUBLIC], ["127.0.0.1"])
     session, url = OutboundSession(RULES, resolver=resolver), f"http://rebind.example.test:{inside.port}/"
     assert session.addresses(url, deadline=time.monotonic() + 1) == [PUBLIC]
@@ -118,7 +121,7 @@ def test_a_redirect_to_an_internal_address_is_returned_as_a_response(inside: Mis
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
-def test_a_proxy_of_the_environment_is_ignored(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_proxy_in_the_environment_variables_is_ignored(inside: MisbehavingServer, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, f"http://127.0.0.1:{inside.port}")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
@@ -155,7 +158,7 @@ def test_no_spelling_of_an_internal_host_gets_a_request(inside: MisbehavingServe
 @pytest.mark.parametrize(
     "url", ["http://[x/", "http://a.test:99999/", "http://a.test:-1/", "http://a.test:x/", "http://a.test:\u0661/", "http:///x", "http://"]
 )
-def test_the_refusal_names_an_unparsable_address(url: str) -> None:
+def test_an_unparsable_url_is_refused_with_an_error_of_the_url_or_the_host(url: str) -> None:
     session = OutboundSession(OutboundRules(allow_http=True))
     assert attempt(session, url) in (UrlRefused, HostUnresolved, AddressRefused)
     for ask in (session.addresses, session.greet):
@@ -163,6 +166,6 @@ def test_the_refusal_names_an_unparsable_address(url: str) -> None:
             ask(url, deadline=time.monotonic() + 1)
 
 
-def test_the_resolver_reads_numeric_addresses_like_a_connection() -> None:
-    # The resolver must parse numeric addresses as a connection does. Otherwise, the connection could go to an address that was not checked.
+def test_the_resolver_parses_numeric_addresses_as_a_connection_does() -> None:
+    # The resolver must parse numeric addresses as a connection does. Otherwise, a connection to an unchecked address could be opened.
     assert {*resolve("2130706433", 80, 5), *resolve("0x7f.1", 80, 5), *resolve("0177.0.0.1", 80, 5)} == {"127.0.0.1"}

@@ -97,7 +97,7 @@ def test_a_header_value_that_contains_another_header_is_refused(value: str) -> N
 @pytest.mark.parametrize(
     ("method", "body", "length"), [("GET", None, None), ("DELETE", None, "0"), ("POST", None, "0"), ("PUT", b"", "0"), ("PUT", b"ab", "2")]
 )
-def test_every_request_states_the_length_of_its_body(method: str, body: bytes | None, length: str | None) -> None:
+def test_every_request_except_a_get_states_the_length_of_its_body(method: str, body: bytes | None, length: str | None) -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         session = OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1"))
         for _ in range(2):  # The second request uses the same connection.
@@ -109,7 +109,7 @@ def test_every_request_states_the_length_of_its_body(method: str, body: bytes | 
     "host",
     ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "localhost", "localhost.", "0", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::]"],  # noqa: S104  (nothing binds it)
 )
-def test_no_spelling_of_loopback_gets_a_request_unless_loopback_is_allowed(host: str) -> None:
+def test_no_spelling_of_a_loopback_address_gets_a_request_by_default(host: str) -> None:
     with misbehaving_server(sequence(reply(200))) as server:
         with pytest.raises((AddressRefused, HostUnresolved, UrlRefused)):
             fetch(OutboundSession(OutboundRules(allow_http=True)), f"http://{host}:{server.port}/")
@@ -125,7 +125,7 @@ def test_a_literal_ipv6_address_is_reached_if_its_network_is_allowed() -> None:
 @pytest.mark.parametrize(
     "url", ["http://scim.example.test/", "ftp://scim.example.test/", "file:///etc/hostname", "//scim.example.test/", "scim"]
 )
-def test_only_https_is_used_unless_http_is_allowed(url: str) -> None:
+def test_only_https_urls_are_accepted_by_default(url: str) -> None:
     with pytest.raises(UrlRefused):
         fetch(OutboundSession(OutboundRules(), resolver=resolving("127.0.0.1")), url)
 
@@ -184,7 +184,9 @@ def test_a_connection_that_a_server_never_accepts_fails_at_the_deadline() -> Non
         assert fetching.seconds < 1.5
 
 
-def test_proxies_and_netrc_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_proxies_in_environment_variables_and_passwords_in_a_netrc_file_are_ignored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login thief password stolen\n")
     for name, value in {"HTTP_PROXY": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1", "NETRC": str(tmp_path / "netrc")}.items():
         monkeypatch.setenv(name, value)
@@ -218,7 +220,7 @@ def test_a_hanging_resolver_fails_at_the_deadline() -> None:
     assert all(task.result(timeout=5) for task in waiting)
 
 
-def test_an_error_discloses_nothing_about_the_request() -> None:
+def test_the_text_of_an_error_contains_no_part_of_the_request() -> None:
     with pytest.raises(ConnectFailed) as failed:
         fetch(OutboundSession(LOOPBACK), "http://127.0.0.1:1/Users?filter=anna%40example.test")
     assert "anna" not in str(failed.value)
@@ -243,7 +245,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServerCertificate:
 
 @contextmanager
 def tls_server(certificate: ServerCertificate, names: list[str | None]) -> Iterator[int]:
-    """Answer 200 over TLS with a certificate for localhost, and store the requested server names."""
+    """Answer 200 over TLS with a certificate for localhost, append each requested server name to `names`, and yield the port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
     context.sni_callback = lambda connection, name, context: names.append(name)
@@ -287,7 +289,7 @@ def test_an_unknown_authority_is_refused_before_the_token_is_sent(certificate: S
 
 
 @pytest.mark.parametrize(("said", "failure"), [(b"HTTP/1.1 400 Bad Request\r\n\r\n", TlsFailed), (b"", ConnectionLost)])
-def test_a_wrong_protocol_counts_as_misconfigured_and_an_early_end_does_not(said: bytes, failure: type[OutboundError]) -> None:
+def test_an_answer_without_tls_is_an_error_of_tls_and_an_early_end_is_a_lost_connection(said: bytes, failure: type[OutboundError]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:

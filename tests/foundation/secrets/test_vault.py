@@ -1,4 +1,4 @@
-"""Digests and sealed values are valid only with a configured key, and sealed values only in their own context."""
+"""A digest matches, and a sealed value can be opened, only while its key is configured. A sealed value belongs to one context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans are recorded only while tracing is on, and contain no texts of errors. A collector that fails delays no code."""
+"""Spans are recorded only while tracing is on, and contain no texts of errors. A collector that fails does not delay the traced code."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_stored_context_continues_its_trace(received: Collector) -> None:
     assert received.named("call")[0].attributes == {"status": 204}
 
 
-def test_a_step_without_a_stored_context_and_a_call_outside_of_a_span_are_not_recorded(received: Collector) -> None:
+def test_a_step_without_a_valid_stored_context_is_not_recorded_and_its_inner_calls_are_not_recorded(received: Collector) -> None:
     with tracing.continued(None, "attempt"), tracing.inner_span("call"):
         pass
     with tracing.continued(b"short", "attempt"):
@@ -109,7 +109,7 @@ def test_a_caller_does_not_choose_whether_its_trace_is_recorded(received: Collec
     assert received.spans == []
 
 
-def test_a_linked_caller_gets_no_span_in_its_trace(received: Collector) -> None:
+def test_a_request_with_a_linked_caller_starts_its_own_trace_with_a_link_to_the_caller(received: Collector) -> None:
     with tracing.request_span("GET management", parent=None, link=_CALLER):
         pass
     tracing.stop()
@@ -119,7 +119,7 @@ def test_a_linked_caller_gets_no_span_in_its_trace(received: Collector) -> None:
     assert request.links == ((f"{_CALLER.trace_id:032x}", f"{_CALLER.span_id:016x}"),)
 
 
-def test_a_collector_that_refuses_changes_nothing_for_the_code(received: Collector) -> None:
+def test_a_collector_that_answers_500_raises_no_error_in_the_traced_code(received: Collector) -> None:
     received.status = 500
     with tracing.span("a"):
         pass
@@ -127,7 +127,7 @@ def test_a_collector_that_refuses_changes_nothing_for_the_code(received: Collect
     assert received.spans == []
 
 
-def test_a_collector_that_never_answers_delays_neither_spans_nor_the_end(settings: LazySettings) -> None:
+def test_a_collector_that_never_answers_delays_neither_the_traced_code_nor_the_end_of_tracing(settings: LazySettings) -> None:
     show_packages()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings.TRACING_ENDPOINT = f"http://127.0.0.1:{silent.getsockname()[1]}/v1/traces"
@@ -139,6 +139,6 @@ def test_a_collector_that_never_answers_delays_neither_spans_nor_the_end(setting
         spent = time.monotonic() - began
         tracing.stop()
         ended = time.monotonic() - began - spent
-    # Much less than the seconds that one export may take, because a full queue drops spans.
+    # Both times are much shorter than the timeout of one export, because a full queue drops spans instead of waiting.
     assert spent < 4
     assert ended < 4

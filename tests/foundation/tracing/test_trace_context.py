@@ -1,4 +1,4 @@
-"""Trace contexts in headers and in stored bytes."""
+"""Trace contexts (the ids of a trace and a span) are read from headers, stored as 24 bytes, and read from stored bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CONTEXT = TraceContext(int(TRACE, 16), int(SPAN, 16))
 
 
 @pytest.mark.parametrize("text", [f"00-{TRACE}-{SPAN}-01", f"00-{TRACE}-{SPAN}-00", f"cc-{TRACE}-{SPAN}-01", f"cc-{TRACE}-{SPAN}-01-what"])
-def test_a_valid_header_gives_its_ids_with_any_flags(text: str) -> None:
+def test_the_ids_of_a_valid_header_are_read_with_any_flags(text: str) -> None:
     assert read_header(text) == CONTEXT
 
 
@@ -31,7 +31,7 @@ def test_a_valid_header_gives_its_ids_with_any_flags(text: str) -> None:
         f"cc-{TRACE}-{SPAN}-01-{'x' * 300}",
     ],
 )
-def test_an_invalid_header_gives_no_ids(text: str) -> None:
+def test_no_ids_are_read_from_an_invalid_header(text: str) -> None:
     assert read_header(text) is None
 
 
@@ -41,5 +41,5 @@ def test_stored_ids_are_24_bytes_and_can_be_read_again() -> None:
 
 
 @pytest.mark.parametrize("stored", [b"", b"\0" * 24, b"x" * 23, b"x" * 25, b"\0" * 16 + b"x" * 8])
-def test_malformed_bytes_are_no_context(stored: bytes) -> None:
+def test_no_context_is_read_from_malformed_bytes(stored: bytes) -> None:
     assert read_stored(stored) is None
