@@ -1,4 +1,4 @@
-"""A browser of a tenant admin."""
+"""Browsers in which a tenant admin or a platform operator has signed in."""
 
 from __future__ import annotations
 

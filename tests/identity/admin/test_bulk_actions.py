@@ -27,7 +27,7 @@ MANY = 25
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower the limits. At most ten rows are processed in one request, and ten rows are one step of a job."""
+    """Lower the limits: one request processes at most ten rows, and one chunk of a job processes ten rows."""
     monkeypatch.setattr("identity.admin.bulk_actions.AT_ONCE", 10)
     monkeypatch.setattr("identity.services.bulk_jobs._ROWS_PER_STEP", 10)
     monkeypatch.setattr("identity.services.bulk_jobs._STEP_SECONDS", 60.0)
@@ -35,18 +35,18 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def people(database_connection: Connection) -> list[User]:
-    """Create more users than may be processed in one request."""
+    """Create more users than one request may process."""
     users = [new_user(database_connection, f"u{number:03}", {"email": f"user{number}@example.test"}) for number in range(MANY)]
     return User.objects.of(database_connection.tenant_id).bulk_create(users)
 
 
 def asked(browser: Client, action: str, query: str = "", **sent: Any) -> Any:
-    """Select all rows that the list shows with this query."""
+    """Select all rows that the list shows with `query`, send the form with the action, and return the response."""
     return browser.post(f"{LIST}{query}", {"action": action, "select_across": "1", "index": "0", ACTION_CHECKBOX_NAME: ["1"], **sent})
 
 
 def begun(browser: Client, action: str, query: str = "", reason: str = "They left.") -> Job:
-    """Select rows, open the confirmation page, submit its form, and return the job."""
+    """Select all rows that the list shows with `query`, submit the form of the confirmation page, and return the job."""
     form = fields_of(asked(browser, action, query).content.decode())
     answer = browser.post(f"{LIST}{query}", {**form, "reason": reason})
     assert answer.status_code == 302, answer.content.decode()
@@ -108,7 +108,7 @@ def test_few_rows_are_processed_within_the_request(browser: Client, tenant: Tena
 
 
 @pytest.mark.parametrize("index", ["0", "1", "7", "x"])
-def test_the_audit_log_names_the_performed_action_and_no_other_sent_value(
+def test_the_audit_log_names_the_performed_action_although_the_form_contains_several_actions(
     index: str, browser: Client, tenant: Tenant, people: list[User]
 ) -> None:
     chosen = {"action": ["block_selected", "unblock_selected"], "index": index, ACTION_CHECKBOX_NAME: [people[0].pk]}
@@ -130,7 +130,7 @@ def test_an_invalid_key_in_the_selection_is_reported(browser: Client, tenant: Te
         assert (answer.status_code, "The selected keys are invalid" in answer.content.decode()) == (200, True)
 
 
-def test_an_action_on_many_rows_requires_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
+def test_an_action_on_more_rows_than_one_request_processes_requires_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
     form = fields_of(asked(browser, "block_selected").content.decode())
 
     page = browser.post(LIST, {**form, "reason": ""}).content.decode()
@@ -139,7 +139,7 @@ def test_an_action_on_many_rows_requires_a_reason(browser: Client, tenant: Tenan
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_job_processes_every_row_with_an_event_and_an_audit_entry_that_names_its_author(
+def test_a_job_writes_an_event_and_an_audit_entry_with_the_author_of_the_job_for_every_row(
     browser: Client, staff: Staff, tenant: Tenant, people: list[User]
 ) -> None:
     job = begun(browser, "block_selected")
@@ -183,7 +183,7 @@ def test_only_rows_that_match_the_filters_of_the_list_are_selected(browser: Clie
     assert blocked(tenant) == 0
 
 
-def test_a_larger_selection_than_confirmed_needs_another_confirmation(
+def test_a_selection_that_contains_more_rows_than_were_confirmed_requires_another_confirmation(
     browser: Client, tenant: Tenant, people: list[User], database_connection: Connection
 ) -> None:
     form = fields_of(asked(browser, "delete_selected", "?q=user1@").content.decode())
@@ -261,7 +261,7 @@ def test_staff_of_a_tenant_select_and_see_only_rows_of_that_tenant(browser: Clie
     assert User.objects.of(tenant.pk).count() == MANY
 
 
-def test_an_operator_can_select_many_rows_of_only_one_tenant(operator: Client, people: list[User]) -> None:
+def test_an_operator_cannot_select_all_rows_of_a_list_that_shows_several_tenants(operator: Client, people: list[User]) -> None:
     elsewhere = ConnectionFactory.create(tenant_id=new_tenant("other").pk, name="people", strategy="database")
     make_user(connection=elsewhere, email="user0@elsewhere.test")
     keys = [user.pk for user in people]

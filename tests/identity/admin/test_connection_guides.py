@@ -1,4 +1,4 @@
-"""Options of a connection as form fields: their labels, their stored values, and secrets that are never shown."""
+"""The options of a connection as form fields: labels, stored values, and secrets, which the form never shows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_login_strategy_has_a_guide_that_matches_its_options() -> None:
             assert isinstance(node, Secret) is (option.kind in ("secret", "key")), option
 
 
-def test_the_choices_of_a_database_connection_are_the_policies_of_the_service() -> None:
+def test_the_choices_of_the_password_policy_are_the_policies_of_the_service() -> None:
     policy = next(option for option in GUIDES[DATABASE].fields if option.name == "passwordPolicy")
     assert tuple(value for value, _ in policy.choices) == ("", *POLICIES)
     assert policy.choices[0][1] == f"Not set: {DEFAULT_POLICY}"
@@ -75,7 +75,9 @@ def test_help_texts_name_the_actual_defaults() -> None:
 
 
 @pytest.mark.parametrize("strategy", GUIDES)
-def test_the_form_of_a_new_connection_shows_its_fields_and_the_callback(browser: Client, tenant: Tenant, strategy: str) -> None:
+def test_the_form_of_a_new_connection_shows_the_fields_of_the_strategy_and_the_callback_url(
+    browser: Client, tenant: Tenant, strategy: str
+) -> None:
     content = browser.get(reverse(ADD), {"strategy": strategy}).content.decode()
     assert (f"http://{tenant.pk}.example.test/login/callback" in content) is (GUIDES[strategy].callback == "plain")
     assert f'<option value="{strategy}" selected>' in content
@@ -91,7 +93,7 @@ def test_the_form_of_a_new_connection_offers_each_provider(browser: Client) -> N
         assert f'href="?strategy={strategy}"' in content
 
 
-def test_fields_become_options_and_the_secret_is_sealed(browser: Client, tenant: Tenant) -> None:
+def test_fields_of_the_form_are_stored_as_options_and_the_secret_is_sealed(browser: Client, tenant: Tenant) -> None:
     row, content = added(
         browser,
         tenant,
@@ -155,12 +157,12 @@ GENERIC = {
 
 
 def map_rows(option: str, rows: list[tuple[str, str]]) -> dict[str, str]:
-    """Return the inputs of the rows of a map: a claim and the field that it fills."""
+    """Return the inputs of the rows of a map. Each row is a claim and the field of the profile that the claim fills."""
     named = enumerate(rows)
     return {f"option_{option}-{key}-{number}": text for number, row in named for key, text in zip(("claim", "field"), row, strict=True)}
 
 
-def test_a_map_is_written_and_shown_with_one_row_per_claim(browser: Client, tenant: Tenant) -> None:
+def test_the_form_shows_and_saves_a_map_with_one_row_per_claim(browser: Client, tenant: Tenant) -> None:
     rows = [("data.id", "user_id"), ("emails[?ok == `true`] | [0].value", "email")]
     typed = map_rows("fieldsMap", rows)
     row, content = added(browser, tenant, "oauth2", **GENERIC, **typed)
@@ -217,7 +219,7 @@ def test_the_form_of_a_strategy_without_logins_names_the_strategy_for_logins(bro
     assert all(field_name(option) in content for option in STORED_GUIDES[strategy].fields)
 
 
-def test_a_strategy_without_logins_keeps_its_fields_and_seals_its_tokens(browser: Client, tenant: Tenant) -> None:
+def test_the_fields_of_a_strategy_without_logins_are_stored_and_its_tokens_are_sealed(browser: Client, tenant: Tenant) -> None:
     row, _ = added(
         browser, tenant, "google-apps", option_domain="example.com", option_admin_refresh_token="refresh-7", option_api_enable_users="on"
     )
@@ -284,6 +286,6 @@ def test_wrong_or_missing_options_are_refused_at_their_field(
     assert not Connection.objects.of(tenant.pk).exists()
 
 
-def test_the_displayed_callback_of_an_enterprise_provider_contains_the_connection(browser: Client, tenant: Tenant) -> None:
+def test_the_displayed_callback_url_of_an_enterprise_provider_contains_the_name_of_the_connection(browser: Client, tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="corp", strategy="samlp")
     assert f"http://{tenant.pk}.example.test/login/callback?connection=corp" in browser.get(page(row)).content.decode()

@@ -1,4 +1,4 @@
-"""Connections in the admin. Secrets can be written and are never shown."""
+"""The pages of connections in the admin. A form can write secrets, but no page shows a stored secret."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_secrets_without_a_field_of_their_own_have_a_masked_row_and_can_be_kept_
     assert (now(row).secret_option("pin"), now(row).secret_option("token")) == (None, "t")
 
 
-def test_options_without_a_field_of_their_own_are_rows(browser: Client, tenant: Tenant) -> None:
+def test_options_without_a_field_of_their_own_are_shown_and_saved_as_rows(browser: Client, tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy="ad", options={"agentVersion": "x", "kerberos": True})
     shown = browser.get(page(row)).content.decode()
     assert 'name="options-name-0" value="agentVersion"' in shown
@@ -90,7 +90,7 @@ def test_options_without_a_field_of_their_own_are_rows(browser: Client, tenant: 
     assert now(row).options == {"agentVersion": "y", "kerberos": True}
 
 
-def test_a_refused_form_does_not_show_secrets_of_rows_again(browser: Client, company: Connection) -> None:
+def test_a_refused_form_does_not_show_the_secrets_that_were_entered_in_rows(browser: Client, company: Connection) -> None:
     sent = {"name": "company", "strategy": "oidc", "option_client_id": "x", "more_secrets-name-0": "pin", "more_secrets-value-0": "typed"}
     shown = browser.post(reverse("admin:identity_connection_add"), sent).content.decode()
 
@@ -100,7 +100,7 @@ def test_a_refused_form_does_not_show_secrets_of_rows_again(browser: Client, com
     assert "typed" not in shown
 
 
-def test_a_refused_form_does_not_show_the_entered_secrets_again(browser: Client, company: Connection) -> None:
+def test_a_refused_form_does_not_show_the_secrets_that_were_entered_as_json(browser: Client, company: Connection) -> None:
     options = (
         '{"client_id": "y", "issuer": "https://a:b@idp.example.test", "client_secret": "typed-secret", "unknown": {"pin": "typed-too"}}'
     )
@@ -123,7 +123,9 @@ def test_a_changed_url_requires_the_secret_that_is_sent_to_it(browser: Client, c
     assert now(company).options == {"client_id": "x"}
 
 
-def test_unknown_members_next_to_a_switch_are_refused_because_they_would_be_published(browser: Client, company: Connection) -> None:
+def test_unknown_members_of_the_object_of_a_switch_are_refused_because_clients_could_read_them(
+    browser: Client, company: Connection
+) -> None:
     sent = {"options": '{"client_id": "x"}', "authentication": '{"active": true, "password": "x"}'}
     answer = browser.post(page(company), sent)
 
@@ -136,7 +138,7 @@ def test_unknown_members_next_to_a_switch_are_refused_because_they_would_be_publ
         )
 
 
-def test_a_used_name_is_reported_on_the_form(browser: Client, company: Connection) -> None:
+def test_the_form_reports_a_name_that_another_connection_has(browser: Client, company: Connection) -> None:
     answer = browser.post(reverse("admin:identity_connection_add"), {"name": "company", "strategy": "samlp"})
 
     assert "already exists" in answer.content.decode()
@@ -176,7 +178,7 @@ def test_a_large_deletion_lists_the_rows_to_delete_and_shows_its_progress(
     assert "is being deleted" in browser.post(page(company), {"display_name": "New", "options": '{"client_id": "x"}'}).content.decode()
 
 
-def test_metadata_realms_and_applications_are_entered_in_rows_and_lines(browser: Client, company: Connection) -> None:
+def test_metadata_is_entered_in_rows_and_realms_and_applications_in_lines(browser: Client, company: Connection) -> None:
     fields = {"metadata-name-0": "owner", "metadata-value-0": "sales", "realms": "company\nheadquarters", "enabled_clients": "one\n\ntwo"}
 
     browser.post(page(company), {"options": '{"client_id": "x"}', **fields})

@@ -1,4 +1,7 @@
-"""Options of a connection as inputs: a map is shown as rows, a switch as a choice. Stored members that no input can show are kept."""
+"""The options of a connection as inputs: a map is shown as rows, and a switch as a choice.
+
+A save keeps stored members that no input can show.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def now(connection: Connection) -> Connection:
 
 
 def stored(connection: Connection, **columns: Any) -> Connection:
-    """Write columns without the checks of the service, as by an older version, and return the connection."""
+    """Write columns without the checks of the service, as an older version may have done, and return the connection."""
     row = now(connection)
     for name, value in columns.items():
         setattr(row, name, value)
@@ -45,7 +48,7 @@ def stored(connection: Connection, **columns: Any) -> Connection:
 
 
 def saved(browser: Client, connection: Connection, **fields: Any) -> dict[str, list[str]]:
-    """Send the form, and return the errors by field."""
+    """Send the form of a connection, and return its errors by field, or an empty map after a successful save."""
     answer = browser.post(page(connection), fields)
     return {} if answer.status_code == 302 else {name: list(texts) for name, texts in answer.context["adminform"].form.errors.items()}
 
@@ -55,7 +58,7 @@ def rows(option: str, *filled: tuple[str, ...], keys: tuple[str, ...] = ("claim"
 
 
 def sent_again(browser: Client, connection: Connection) -> dict[str, Any]:
-    """Return the inputs that a browser sends if the reader changes nothing."""
+    """Return the inputs that a browser sends if the user of the form changes nothing."""
     form = browser.get(page(connection)).context["adminform"].form
     sent: dict[str, Any] = {}
     for name, field in form.fields.items():
@@ -87,21 +90,23 @@ class TestSwitches:
         assert list(saved(browser, oidc, **OIDC, **{name: "maybe"})) == [name]
         assert getattr(now(oidc), name) == {"active": True}
 
-    def test_other_members_are_named_and_stay_when_the_switch_changes(self, browser: Client, oidc: Connection, name: str) -> None:
+    def test_a_change_of_the_switch_keeps_the_other_members_and_the_form_names_them(
+        self, browser: Client, oidc: Connection, name: str
+    ) -> None:
         stored(oidc, **{name: {"active": True, "cross_app_access": {"active": True}}})
         content = browser.get(page(oidc)).content.decode()
         assert "Also stored and kept: cross_app_access." in content
         assert not saved(browser, oidc, **OIDC, **{name: "off"})
         assert getattr(now(oidc), name) == {"active": False, "cross_app_access": {"active": True}}
 
-    def test_only_the_choice_that_names_other_members_removes_them(self, browser: Client, oidc: Connection, name: str) -> None:
+    def test_the_choice_not_set_removes_the_other_members_and_names_them(self, browser: Client, oidc: Connection, name: str) -> None:
         stored(oidc, **{name: {"active": True, "cross_app_access": {"active": True}}})
         assert "Not set (removes cross_app_access)" in browser.get(page(oidc)).content.decode()
         assert not saved(browser, oidc, **OIDC, **{name: ""})
         assert getattr(now(oidc), name) is None
 
     @pytest.mark.parametrize("value", [{"active": "yes"}, {"other": 1}])
-    def test_a_value_of_another_shape_stays_until_another_choice_is_made(
+    def test_a_stored_value_that_is_no_switch_is_kept_until_another_choice_is_made(
         self, browser: Client, oidc: Connection, name: str, value: Any
     ) -> None:
         stored(oidc, **{name: value})
@@ -116,7 +121,7 @@ class TestSwitches:
             assert getattr(now(oidc), name) == value
             assert browser.get(page(oidc)).context["adminform"].form[name].value() == choice
 
-    def test_the_service_refuses_changed_members_beside_stored_ones(self, oidc: Connection, name: str) -> None:
+    def test_the_service_refuses_a_change_of_the_members_beside_the_switch(self, oidc: Connection, name: str) -> None:
         stored(oidc, **{name: {"active": True, "x": 1}})
         refused: list[Any] = [{"active": True, "x": 2}, {"active": True, "x": 1, "y": 1}, {"x": 1}, {"active": 1}, [], "on"]
         for value in refused:
@@ -135,7 +140,7 @@ def test_the_form_offers_the_fields_that_a_login_fills() -> None:
     assert profile_of({"x": "ada@example.com"}, {}, {"mapping_mode": "use_map", "attributes": attributes})["email"] == "ada@example.com"
 
 
-def test_several_attributes_of_one_field_are_rows_in_their_order(browser: Client, saml: Connection) -> None:
+def test_several_attributes_that_fill_one_field_are_stored_in_the_order_of_their_rows(browser: Client, saml: Connection) -> None:
     filled = rows("fieldsMap", ("mail", "email"), ("cn", "name"), ("urn:oid:1", "email"))
     assert not saved(browser, saml, **filled)
     assert now(saml).options["fieldsMap"] == {"email": ["mail", "urn:oid:1"], "name": "cn"}
@@ -156,7 +161,7 @@ def test_a_form_without_changes_keeps_every_stored_member_of_a_map(browser: Clie
     assert (now(saml).display_name, now(saml).options) == ("Company", options)
 
 
-def test_members_that_no_row_can_show_are_listed_and_only_their_box_removes_them(browser: Client, oidc: Connection) -> None:
+def test_members_that_no_row_can_show_are_listed_and_kept_until_their_checkbox_is_ticked(browser: Client, oidc: Connection) -> None:
     attributes = {"name": "${context.tokenset.cn}", "address": {"street": "${context.tokenset.street}"}}
     stored(oidc, options={"client_id": "c", "attribute_map": {"attributes": attributes, "userinfo_scope": "email"}})
     content = browser.get(page(oidc)).content.decode()
@@ -171,7 +176,7 @@ def test_members_that_no_row_can_show_are_listed_and_only_their_box_removes_them
     assert now(oidc).options["attribute_map"]["attributes"] == {"nickname": "${context.tokenset.nick}"}
 
 
-def test_a_stored_value_that_is_no_map_is_kept_until_its_box_removes_it(browser: Client, oidc: Connection) -> None:
+def test_a_stored_value_that_is_no_map_is_kept_until_its_checkbox_is_ticked(browser: Client, oidc: Connection) -> None:
     stored(oidc, options={"client_id": "c", "attribute_map": {"attributes": "all"}})
     filled = {**OIDC, **USED, **rows("attribute_map__attributes", ("${context.tokenset.cn}", "name"))}
     assert not saved(browser, oidc, **OIDC, display_name="Company")
@@ -230,7 +235,7 @@ def test_a_secret_among_parameters_is_refused_and_not_sent_back(browser: Client,
     assert "authParams" not in now(row).options
 
 
-def test_the_path_of_a_known_secret_adds_it_beside_the_stored_ones(browser: Client, tenant: Tenant) -> None:
+def test_a_secret_that_is_entered_with_its_path_is_added_beside_the_stored_secrets(browser: Client, tenant: Tenant) -> None:
     options = {"client_id": "c", "customHeaders": {"X-One": "1"}}
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="generic", strategy="oauth2", options=options)
     required = {f"option_{name}": f"https://idp.example.test/{name}" for name in ("authorizationURL", "tokenURL", "userInfoURL")}
@@ -239,7 +244,7 @@ def test_the_path_of_a_known_secret_adds_it_beside_the_stored_ones(browser: Clie
     assert now(row).open_options()["customHeaders"] == {"X-One": "1", "X-Two": "2"}
 
 
-def test_objects_with_known_members_are_rows_of_their_members_and_no_json(browser: Client, tenant: Tenant) -> None:
+def test_an_object_with_known_members_is_shown_with_one_row_per_member_instead_of_as_json(browser: Client, tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="people", options={"attributes": {"email": {"identifier": {"active": True}}}})
     content = browser.get(page(row)).content.decode()
     assert 'value="attributes.email.identifier.active"' in content
@@ -264,7 +269,7 @@ def test_a_form_of_a_database_connection_without_changes_keeps_its_options(brows
     assert (now(row).display_name, now(row).options) == ("People", row.options)
 
 
-def test_a_key_of_the_connection_has_fields_and_is_never_shown(browser: Client, saml: Connection) -> None:
+def test_a_private_key_can_be_entered_and_is_never_shown(browser: Client, saml: Connection) -> None:
     pem = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----"
     assert not saved(browser, saml, option_signing_key__key=pem, option_signing_key__cert="cert")
     assert (now(saml).options, list(now(saml).sealed_options)) == ({"signing_key": {"cert": "cert"}}, ["signing_key/key"])
@@ -294,7 +299,7 @@ def test_the_form_shows_the_profile_that_the_saved_map_creates(browser: Client, 
     assert "Profile that the saved attribute map creates" in browser.get(page(oidc)).content.decode()
 
 
-def test_a_database_connection_has_no_preview(browser: Client, tenant: Tenant) -> None:
+def test_the_form_of_a_database_connection_has_no_preview_of_a_profile(browser: Client, tenant: Tenant) -> None:
     assert browser.get(page(ConnectionFactory.create(tenant_id=tenant.pk))).context["mapped"] is None
 
 
@@ -342,14 +347,14 @@ def browser_without_proof(tenant: Tenant) -> Client:
     return browser
 
 
-def test_json_in_place_of_rows_needs_a_proof_because_it_can_contain_secrets(tenant: Tenant) -> None:
+def test_json_in_place_of_rows_requires_a_recent_proof_because_the_json_can_contain_secrets(tenant: Tenant) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="own", strategy="oauth2", options={"client_id": "c"})
     answer = browser_without_proof(tenant).post(page(connection), {"option_authParams": '{"client_secret": "planted"}'})
     assert answer.headers["location"].startswith("/admin/account/prove/?next=")
     assert now(connection).open_options() == {"client_id": "c"}
 
 
-def test_a_certificate_does_not_replace_a_key_that_is_stored_without_one(browser: Client, saml: Connection) -> None:
+def test_a_certificate_does_not_replace_a_key_that_is_stored_without_a_certificate(browser: Client, saml: Connection) -> None:
     update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": {"decryptionKey": "secret-key"}})
     assert list(saved(browser, saml, option_decryptionKey__cert="certificate")) == ["option_decryptionKey__key"]
     assert now(saml).open_options() == {"decryptionKey": "secret-key"}
@@ -367,7 +372,7 @@ def test_a_stored_key_is_shown_as_set_with_and_without_a_certificate(browser: Cl
     assert "never-shown" not in answer.content.decode()
 
 
-def test_a_key_for_signatures_that_no_login_reads_is_not_shown_as_set(
+def test_a_key_for_signatures_that_no_login_can_use_is_not_shown_as_set(
     browser: Client, saml: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {"signing_key": "never-shown"}
@@ -392,7 +397,7 @@ def test_an_account_that_may_not_change_a_connection_sees_that_a_key_is_set(
 
 
 def shown_values(content: str) -> dict[str, str]:
-    """Return the values of the read-only lines of a page by their labels."""
+    """Return the values of the read-only lines of a page, by the labels of the lines."""
     lines = re.findall(r'<label>([^<]+):</label>\s*<div class="readonly">(.*?)</div>', content, re.DOTALL)
     return {label: value.strip() for label, value in lines}
 
@@ -405,7 +410,7 @@ def test_a_save_keeps_the_line_ends_of_a_stored_text(browser: Client, tenant: Te
     assert now(connection).options["email"]["body"] == "Your code\n{{ code }}\n"
 
 
-def test_a_box_that_removes_a_stored_member_stays_ticked_after_an_error_in_another_field(browser: Client, oidc: Connection) -> None:
+def test_the_checkbox_that_removes_a_stored_member_stays_ticked_after_an_error_in_another_field(browser: Client, oidc: Connection) -> None:
     stored(oidc, options={"client_id": "c", "attribute_map": {**MAP, "attributes": {"address": {"street": "claim"}}}})
     box = r'<input type="checkbox" name="option_attribute_map__attributes-removed" value="address"( checked)?>'
     sent = {**sent_again(browser, oidc), "option_attribute_map__attributes-removed": "address"}
@@ -419,7 +424,7 @@ def test_markup_in_the_name_of_a_stored_member_is_escaped(browser: Client, oidc:
     assert "<form action=//evil" not in browser.get(page(oidc)).content.decode()
 
 
-def test_a_change_beside_a_secret_needs_no_proof_and_emptying_its_object_does(saml: Connection) -> None:
+def test_changing_the_certificate_of_a_key_requires_no_recent_proof_and_removing_it_requires_one(saml: Connection) -> None:
     options = {"signing_key": {"cert": "cert", "key": "secret-key"}}
     update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": options})
     browser = browser_without_proof(saml.tenant)

@@ -1,4 +1,4 @@
-"""The header on the pages of groups, roles and organizations: links to the forms on the tabs, to the events, and to the deletion."""
+"""The header on the pages of groups, roles and organizations, with links to the forms on the tabs, to events, and to the deletion page."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def head_of(browser: Client, row: models.Model, tab: str = "") -> str:
 
 
 def primary_of(head: str) -> tuple[str, str] | None:
-    """Return the text and the URL of the button in the header."""
+    """Return the text and the URL of the button in the header, or None if the header has no button."""
     found = re.findall(r'<a class="button" href="([^"]*)">([^<]*)</a>', head)
     assert len(found) <= 1
     return (found[0][1], unescape(found[0][0])) if found else None
@@ -61,7 +61,7 @@ def test_the_button_of_a_group_leads_to_the_field_that_adds_a_member(browser: Cl
 
 
 @pytest.mark.parametrize(("tab", "text"), [("members", None), ("roles", "Add member")])
-def test_the_tab_with_the_form_has_no_second_button_for_it(browser: Client, group: Group, tab: str, text: str | None) -> None:
+def test_the_header_has_no_link_to_a_form_of_the_open_tab(browser: Client, group: Group, tab: str, text: str | None) -> None:
     head = head_of(browser, group, tab)
     primary = primary_of(head)
     assert (primary and primary[0]) == text
@@ -80,7 +80,7 @@ def test_the_menu_of_a_group_of_a_directory_adds_nested_groups(browser: Client, 
     assert "Add group" in menu_of(head_of(browser, directory))
 
 
-def test_a_role_is_assigned_to_users_and_the_role_of_an_organization_to_members(
+def test_the_button_assigns_a_role_to_a_user_and_a_role_of_an_organization_to_a_member(
     browser: Client, role: Role, organization: Organization
 ) -> None:
     own = create_role(tenant_id=role.tenant_id, name="Own", type="organization", organization_id=organization.pk)
@@ -91,14 +91,16 @@ def test_a_role_is_assigned_to_users_and_the_role_of_an_organization_to_members(
     assert menu_of(head_of(browser, own)) == ["Add permission", "History", "Delete"]
 
 
-def test_an_organization_adds_members_connections_and_invitations(browser: Client, organization: Organization) -> None:
+def test_the_header_of_an_organization_links_to_the_forms_for_members_connections_and_invitations(
+    browser: Client, organization: Organization
+) -> None:
     head = head_of(browser, organization)
     assert primary_of(head) == ("Add member", f"{page(organization)}?tab=members#id_add-member-user")
     assert menu_of(head)[:2] == ["Add connection", "Invite"]
 
 
 @pytest.mark.parametrize("permission", ["identity.add_groupmember", "identity.view_groupmember"])
-def test_an_account_that_may_not_add_or_see_members_has_no_button_for_it(
+def test_an_account_that_may_not_add_or_see_members_sees_no_button_to_add_a_member(
     browser: Client, group: Group, monkeypatch: pytest.MonkeyPatch, permission: str
 ) -> None:
     take_from_administrators(monkeypatch, permission)
@@ -108,7 +110,7 @@ def test_an_account_that_may_not_add_or_see_members_has_no_button_for_it(
     assert "Assign role" in head
 
 
-def test_an_account_that_may_not_see_the_log_or_delete_a_group_has_no_link_for_it(
+def test_an_account_that_may_not_see_events_or_delete_a_group_sees_no_links_to_events_or_the_deletion(
     browser: Client, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "events.view_logentry", "identity.delete_group")
@@ -116,14 +118,14 @@ def test_an_account_that_may_not_see_the_log_or_delete_a_group_has_no_link_for_i
 
 
 @pytest.mark.parametrize("kind", ["group", "role", "organization"])
-def test_an_auditor_sees_no_act_in_the_head(tenant: Tenant, request: pytest.FixtureRequest, kind: str) -> None:
+def test_an_auditor_sees_no_link_to_a_change_in_the_header(tenant: Tenant, request: pytest.FixtureRequest, kind: str) -> None:
     head = head_of(browser_of(new_staff(tenant, AUDITOR)), request.getfixturevalue(kind))
     assert primary_of(head) is None
     assert set(menu_of(head)) <= {"All events", "Live events", "History"}
 
 
 @pytest.mark.parametrize("tab", ["", "members"])
-def test_the_deletion_in_the_menu_asks_first_and_counts_what_is_deleted(browser: Client, group: Group, tab: str) -> None:
+def test_the_deletion_in_the_menu_opens_a_confirmation_page_and_deletes_nothing_yet(browser: Client, group: Group, tab: str) -> None:
     (address,) = re.findall(r'<a class="dangerous" href="([^"]*)">Delete</a>', head_of(browser, group, tab))
 
     assert address == page(group, "delete")

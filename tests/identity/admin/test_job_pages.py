@@ -1,4 +1,4 @@
-"""Pages of jobs: progress, errors by row, and the file of an export."""
+"""The pages of jobs: progress, the errors of each row, and the file of an export."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_job_without_a_file_has_no_download_link(browser: Client, tenant: Tena
     assert browser.get(reverse("admin:identity_job_file", args=(quote(job.pk),))).status_code == 404
 
 
-def test_the_type_of_a_job_is_a_sentence_in_the_list_and_in_the_filter(browser: Client, export: Job) -> None:
+def test_the_type_of_a_job_is_shown_in_words_in_the_list_and_in_the_filter(browser: Client, export: Job) -> None:
     page = browser.get(reverse("admin:identity_job_changelist")).content.decode()
 
     assert "Users export" in page

@@ -1,4 +1,4 @@
-"""Keyset pages of a list. Each row is shown once, and a page says where its search ended."""
+"""Keyset pages of a list. The pages show each row once, and a page says if its search stopped before the last row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def browser(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def people(tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch) -> list[User]:
-    """Five users, the newest first, as the list shows them with two on a page."""
+    """Create five users and return them in the order of the list, the newest first. The list shows two users on a page."""
     monkeypatch.setattr(site.get_model_admin(User), "list_per_page", 2)
     return [
         make_user(connection=database_connection, email=f"person{number}@example.test", name=_NAMES[number % 2]) for number in range(5)
@@ -66,7 +66,7 @@ def test_inserted_and_deleted_rows_do_not_move_other_rows_to_another_page(
     assert shown(listed(browser, onward)) == [people[2].pk, people[3].pk]
 
 
-def test_a_search_without_an_index_stops_at_a_limit_and_the_next_page_continues_there(
+def test_a_search_without_an_index_stops_at_a_limit_of_rows_and_the_next_page_continues_the_search(
     browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foundation.admin.keyset_list.WALK", 3)
@@ -93,7 +93,7 @@ def test_an_empty_page_before_the_end_says_that_there_are_more_rows_to_search(
     assert "No matches." not in answer
 
 
-def test_a_filter_begins_at_the_first_page_and_later_pages_keep_the_filter(browser: Client, people: list[User]) -> None:
+def test_links_to_other_pages_keep_the_filter_and_a_changed_filter_shows_the_first_page(browser: Client, people: list[User]) -> None:
     onward = listed(browser, listed(browser, "?email_verified__exact=0").after_url)
 
     assert "email_verified__exact=0" in onward.before_url
@@ -112,7 +112,9 @@ def test_an_invalid_key_shows_the_first_page(browser: Client, people: list[User]
 
 
 @pytest.mark.parametrize("names", [("-created_at", "id"), ("-created_at", "-pk"), ("created_at",), ("-pk",)])
-def test_the_rows_after_a_key_are_those_that_follow_in_the_order(tenant: Tenant, names: tuple[str, ...], people: list[User]) -> None:
+def test_the_rows_after_a_key_are_the_rows_that_follow_it_in_the_order_of_the_list(
+    tenant: Tenant, names: tuple[str, ...], people: list[User]
+) -> None:
     order = Order.of(User, names)
     rows = list(order.sort(User.objects.of(tenant.pk)))
 
@@ -124,7 +126,7 @@ def test_the_rows_after_a_key_are_those_that_follow_in_the_order(tenant: Tenant,
         assert list(back.sort(back.beyond(User.objects.of(tenant.pk), key))) == rows[:place][::-1]
 
 
-def test_every_key_of_a_list_uses_columns_that_are_never_null() -> None:
+def test_the_keys_of_lists_use_only_columns_that_are_never_null() -> None:
     for model, page in site._registry.items():
         names = page.ordering or model._meta.ordering or ("-pk",)
         if getattr(page, "grows", False):

@@ -1,4 +1,4 @@
-"""The filter "No" of a list also finds users without a value."""
+"""The filters of lists. The choice "No" of a filter also finds rows without a value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def listed(browser: Client, model: str, query: str) -> str:
 
 
 @pytest.mark.usefixtures("people")
-def test_the_filter_for_users_who_are_not_blocked_includes_users_never_blocked(browser: Client) -> None:
+def test_the_filter_for_users_who_are_not_blocked_finds_users_who_were_never_blocked(browser: Client) -> None:
     yes, no = listed(browser, "identity_user", "blocked__exact=1"), listed(browser, "identity_user", "blocked__exact=0")
 
     assert ("blocked@example.test" in yes, "never@example.test" in yes) == (True, False)
@@ -37,14 +37,14 @@ def test_the_filter_for_users_who_are_not_blocked_includes_users_never_blocked(b
     assert "Unknown" not in no
 
 
-def test_the_choice_of_rows_without_a_value_has_a_name(browser: Client, tenant: Tenant) -> None:
+def test_the_choice_for_rows_without_a_value_is_called_not_set(browser: Client, tenant: Tenant) -> None:
     Rows(tenant).of(Organization)
     page = listed(browser, "identity_group", "")
     assert re.search(r"__isnull=True[^>]*>\s*Not set", page)
     assert not re.search(r"__isnull=True[^>]*>\s*-", page)
 
 
-def test_failed_logins_can_be_filtered_by_whether_they_block(browser: Client, tenant: Tenant) -> None:
+def test_failed_logins_can_be_filtered_by_whether_the_identifier_is_blocked(browser: Client, tenant: Tenant) -> None:
     Rows(tenant).of(LoginFailures)
 
     page = listed(browser, "authapi_loginfailures", "")
@@ -54,12 +54,12 @@ def test_failed_logins_can_be_filtered_by_whether_they_block(browser: Client, te
 
 
 def choices(page: str, title: str) -> list[str]:
-    """Return the names of the choices of a filter."""
+    """Return the labels of the choices of the filter with this title."""
     panel = page.partition(f"<summary>{title}</summary>")[2].partition("</ul>")[0]
     return [" ".join(re.sub(r"<[^>]*>", " ", choice).split()) for choice in re.findall(r"<li.*?</li>", panel, re.DOTALL)]
 
 
-def test_filters_name_methods_kinds_and_strategies_in_words(browser: Client, tenant: Tenant) -> None:
+def test_filters_show_kinds_of_applications_methods_and_strategies_in_words(browser: Client, tenant: Tenant) -> None:
     create_client(tenant_id=tenant.pk, name="Shop", app_type="regular_web")
     create_connection(tenant_id=tenant.pk, name="company", strategy="samlp", options={})
     clients = listed(browser, "authapi_client", "")

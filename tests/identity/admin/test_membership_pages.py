@@ -1,4 +1,4 @@
-"""Groups, roles and organizations in the admin. Each change uses its service and records its event."""
+"""Groups, roles and organizations in the admin. Each change calls the service function for it, which records an event."""
 
 from __future__ import annotations
 
@@ -155,14 +155,14 @@ def test_adding_an_existing_member_changes_nothing(browser: Client, organization
     assert OrganizationMember.objects.of(user.tenant_id).count() == 1
 
 
-def test_the_rows_of_a_relation_cannot_be_replaced(browser: Client, group: Group, user: User) -> None:
+def test_a_membership_cannot_be_changed(browser: Client, group: Group, user: User) -> None:
     browser.post(place(GroupMember, "add"), {"group": group.pk, "user": user.pk})
     row = GroupMember.objects.of(group.tenant_id).get()
 
     assert browser.post(place(GroupMember, "change", row.pk), {"group": group.pk, "user": ""}).status_code == 403
 
 
-def test_the_page_of_a_deletion_counts_one_row_in_the_singular(
+def test_the_deletion_page_names_a_single_row_in_the_singular(
     browser: Client, tenant: Tenant, organization: Organization, role: Role, user: User
 ) -> None:
     other = make_user(connection=user.connection, email="grace@example.test")
@@ -174,7 +174,7 @@ def test_the_page_of_a_deletion_counts_one_row_in_the_singular(
     assert re.findall(r"<li>(\d.*?)</li>", content) == ["2 members", "1 role of a member"]
 
 
-def test_each_kind_that_a_deletion_counts_has_a_singular(
+def test_every_kind_of_row_on_deletion_pages_has_a_name_in_the_singular(
     database_connection: Connection, group: Group, role: Role, organization: Organization
 ) -> None:
     counted = [deletions._deletions[type(row)].count(row) for row in (database_connection, group, role, organization)]

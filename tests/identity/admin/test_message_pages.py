@@ -1,4 +1,4 @@
-"""Pages of mails and messages: texts, previews, test mails to the staff account, and senders."""
+"""The pages of mails and text messages: their texts, previews, test mails to the own staff account, and senders."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_message_is_listed_with_its_state(browser: Client, tenant: Tenant)
         assert text in page
 
 
-def test_a_text_is_saved_in_one_language_and_reset(browser: Client, tenant: Tenant) -> None:
+def test_a_text_can_be_saved_in_one_language_and_reset_to_the_default(browser: Client, tenant: Tenant) -> None:
     saved = browser.post(at("_one", language="de"), {**TEXT, "subject": "Deutsch"}, follow=True)
     assert "Text saved." in saved.content.decode()
     row = MessageTemplate.objects.of(tenant.pk).get()
@@ -66,7 +66,7 @@ def test_an_invalid_text_is_refused_at_its_field(browser: Client, tenant: Tenant
     assert not MessageTemplate.objects.of(tenant.pk).exists()
 
 
-def test_a_mail_is_switched_on_without_a_text(browser: Client, tenant: Tenant) -> None:
+def test_a_mail_can_be_switched_on_with_its_default_text(browser: Client, tenant: Tenant) -> None:
     browser.post(at("_one", "welcome_email"), {"is_enabled": "on"})
     assert MessageTemplate.objects.of(tenant.pk).get().is_enabled
 
@@ -114,7 +114,7 @@ def test_the_number_of_test_mails_is_limited(browser: Client, tenant: Tenant) ->
     assert "Wait a little" in answer.content.decode()
 
 
-def test_no_test_can_be_sent_of_a_text_message(browser: Client, tenant: Tenant) -> None:
+def test_no_test_of_a_text_message_can_be_sent(browser: Client, tenant: Tenant) -> None:
     assert browser.post(at("_test", "passwordless_sms")).status_code == 404
     assert browser.get(at("_test")).status_code == 405
     assert not Job.objects.of(tenant.pk).exists()

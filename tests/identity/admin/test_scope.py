@@ -1,4 +1,4 @@
-"""The selected tenant. Staff of a tenant see only that tenant, and only platform operators can switch."""
+"""The tenant that the admin shows. Staff of a tenant see only their own tenant. Only platform operators can select another tenant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def request_of(staff: Staff | AnonymousUser, **session: str) -> HttpRequest:
     return request
 
 
-def test_staff_of_a_tenant_cannot_switch_to_any_tenant(tenant: Tenant) -> None:
+def test_staff_of_a_tenant_cannot_select_a_tenant(tenant: Tenant) -> None:
     other = TenantFactory.create()
     request = request_of(new_staff(tenant))
     for chosen in (other.pk, tenant.pk, None):
@@ -29,7 +29,7 @@ def test_staff_of_a_tenant_cannot_switch_to_any_tenant(tenant: Tenant) -> None:
     assert tenant_in_scope(request) == tenant.pk
 
 
-def test_the_session_of_a_tenant_admin_does_not_select_the_tenant(tenant: Tenant) -> None:
+def test_a_tenant_in_the_session_of_a_tenant_admin_is_ignored(tenant: Tenant) -> None:
     other = TenantFactory.create()
     assert tenant_in_scope(request_of(new_staff(tenant), **{SWITCHED_TENANT: other.pk})) == tenant.pk
 

@@ -1,4 +1,4 @@
-"""Staff accounts in the admin, and the accounts that may create them."""
+"""The pages of staff accounts in the admin, and which accounts may create, change and deactivate staff accounts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def page(staff: Staff) -> str:
     return reverse("admin:identity_staff_change", args=(quote(staff.pk),))
 
 
-def test_a_tenant_admin_can_create_only_admins_of_its_own_tenant(browser: Client, tenant: Tenant) -> None:
+def test_a_tenant_admin_can_create_accounts_only_for_its_own_tenant(browser: Client, tenant: Tenant) -> None:
     email = f"new@{tenant.pk}.test"
     browser.post(reverse(ADD), {"email": email.upper(), "password": PASSWORD, "role": "administrator", "tenant": "", "is_superuser": "on"})
 
@@ -40,7 +40,7 @@ def test_a_weak_password_and_a_used_address_are_reported_on_the_form(browser: Cl
     assert "already exists" in browser.post(reverse(ADD), {**sent, "email": staff.email, "password": PASSWORD}).content.decode()
 
 
-def test_the_form_requires_a_role_and_has_no_default(browser: Client, tenant: Tenant) -> None:
+def test_the_form_requires_a_role_and_preselects_no_role(browser: Client, tenant: Tenant) -> None:
     form = browser.get(reverse(ADD)).content.decode()
     assert "Sees no clients, keys or staff accounts" in form
     assert 'type="radio"' in form
@@ -96,12 +96,12 @@ def test_a_new_password_ends_other_sessions_and_keeps_the_current_session(browse
     assert browser.get("/admin/").status_code == 200
 
 
-def test_accounts_cannot_be_deleted(operator: Client, staff: Staff) -> None:
+def test_staff_accounts_cannot_be_deleted(operator: Client, staff: Staff) -> None:
     answer = operator.post(reverse("admin:identity_staff_delete", args=(quote(staff.pk),)), {"post": "yes"})
 
     assert answer.status_code == 403
     assert Staff.objects.filter(pk=staff.pk).exists()
 
 
-def test_no_page_shows_a_hash(operator: Client, staff: Staff) -> None:
+def test_the_page_of_a_staff_account_shows_no_password_hash(operator: Client, staff: Staff) -> None:
     assert staff.password not in operator.get(page(staff)).content.decode()

@@ -1,4 +1,4 @@
-"""The tabs of organizations, users, groups and roles: what their forms add and refuse, and to which page they redirect."""
+"""The tabs of organizations, users, groups and roles: what their forms add and refuse, and to which page a form redirects."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def act(row: models.Model, name: str) -> str:
 
 
 def typed(name: str, **values: object) -> dict[str, object]:
-    """Return the fields that the browser sends for the form of an action."""
+    """Return the fields that the browser sends for the form of the action `name`."""
     return {f"{name}-{field}": value for field, value in values.items()}
 
 
@@ -146,7 +146,7 @@ def test_an_auditor_sees_the_members_and_cannot_add_or_remove_them(tenant: Tenan
     assert refused.status_code == 403
 
 
-def test_an_account_without_a_permission_sees_only_the_form_that_it_may_use(
+def test_an_account_sees_only_the_tables_and_forms_for_which_it_has_permissions(
     browser: Client, organization: Organization, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "identity.add_organizationmember", "identity.view_organizationmemberrole")
@@ -155,7 +155,7 @@ def test_an_account_without_a_permission_sees_only_the_form_that_it_may_use(
     assert members.form is None
 
 
-def test_an_empty_table_of_a_tab_says_that_it_is_empty(
+def test_a_tab_without_visible_tables_says_that_the_account_has_no_permission(
     browser: Client, organization: Organization, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "identity.view_organizationconnection")
@@ -210,7 +210,7 @@ def test_roles_groups_and_organizations_of_a_user_are_added_on_the_access_tab(
     assert answer.headers["location"] == page(user, "Access")
     assert [len(panel.rows) for panel in shown.context["panels"][:3]] == [1, 1, 1]
     assert shown.content.decode().count(">Remove</a>") == 3
-    # Roles and groups that the user already has are not offered again.
+    # The form does not offer roles of the user, and groups that contain the user.
     forms = "".join(str(panel.form.form) for panel in shown.context["panels"][:3])
     assert not any(name in forms for name in (organization.pk, group.pk, role.pk))
 
@@ -243,7 +243,7 @@ def test_a_role_of_an_organization_can_be_assigned_only_to_its_members(browser: 
     assert [panel.title for panel in browser.get(page(role, "Users")).context["panels"]] == ["Members with this role in an organization"]
 
 
-def test_a_field_with_many_possible_rows_is_filled_in_by_name(browser: Client, tenant: Tenant, user: User) -> None:
+def test_a_role_is_entered_by_name_if_there_are_too_many_roles_for_a_list(browser: Client, tenant: Tenant, user: User) -> None:
     for number in range(MOST_CHOICES + 1):
         make_role(tenant, f"Role {number:03}")
 
@@ -282,7 +282,7 @@ def test_no_page_redirects_to_another_site(browser: Client, organization: Organi
     assert browser.post(removal, {"post": "yes"}).headers["location"] == reverse("admin:identity_organizationmember_changelist")
 
 
-def test_saving_the_settings_of_a_connection_redirects_to_the_tab(
+def test_saving_the_settings_of_a_connection_redirects_to_the_tab_of_connections(
     browser: Client, organization: Organization, database_connection: Connection
 ) -> None:
     add(browser, organization, "add-connection", connection=database_connection.pk)
@@ -393,7 +393,7 @@ def test_invalid_branding_or_metadata_is_explained_at_its_field(
     assert organization.branding == {}
 
 
-def test_a_group_of_the_tab_belongs_to_the_organization(browser: Client, organization: Organization) -> None:
+def test_a_group_that_is_created_from_the_tab_belongs_to_the_organization(browser: Client, organization: Organization) -> None:
     link = next(panel.add_url for panel in browser.get(page(organization, "Roles and groups")).context["panels"] if "Groups" in panel.title)
 
     browser.post(link, {"name": "Builders", "type": "organization", "organization": organization.pk})

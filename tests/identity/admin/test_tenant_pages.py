@@ -1,4 +1,4 @@
-"""Tenants and domains in the admin. Operators change them, and tenant admins only see their own."""
+"""Tenants and domains in the admin. Platform operators change tenants and domains. Tenant admins only see those of their own tenant."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_invalid_id_and_a_used_id_are_reported_on_the_form(operator: Client, 
     assert "already" in operator.post(add, {"id": "x-free-id", "name": "x", "host": f"{tenant.pk}.example.test"}).content.decode()
 
 
-def test_limits_can_be_changed_and_the_id_cannot(operator: Client, tenant: Tenant) -> None:
+def test_the_name_and_the_retention_of_a_tenant_can_be_changed_and_its_id_cannot(operator: Client, tenant: Tenant) -> None:
     operator.post(
         reverse("admin:identity_tenant_change", args=(quote(tenant.pk),)), {"id": "other", "name": "Renamed", "event_retention_days": "7"}
     )
@@ -82,7 +82,7 @@ def test_a_tenant_admin_sees_its_tenant_and_cannot_change_it(browser: Client, te
     assert browser.get(reverse("admin:identity_tenant_add")).status_code == 403
 
 
-def test_a_domain_is_served_after_it_is_marked_as_verified(operator: Client, tenant: Tenant) -> None:
+def test_a_domain_is_served_after_an_operator_has_marked_it_as_verified(operator: Client, tenant: Tenant) -> None:
     host = f"login.{tenant.pk}.example.test"
     domain = add_domain(tenant_id=tenant.pk, host=host)
     assert resolve_host(host) is None

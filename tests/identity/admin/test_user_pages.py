@@ -1,4 +1,4 @@
-"""Users in the admin. Every change uses the services and records an event, and every refusal is shown on the form."""
+"""Users in the admin. Every change calls a service function, which records an event. The form shows every refusal of the service."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def action(user: User, name: str) -> str:
 
 
 def form_of(browser: Client, user: User, **changes: object) -> dict[str, object]:
-    """Return the values that a browser sends if the user typed only `changes`."""
+    """Return the values that a browser sends if a staff member typed only `changes` into the form of `user`."""
     form = browser.get(page(user)).context["adminform"].form
     sent = {name: form[name].value() for name in form.fields}
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
@@ -145,7 +145,7 @@ def test_a_refused_change_keeps_the_typed_values(browser: Client, user: User) ->
     assert User.objects.of(user.tenant_id).get(pk=user.pk).given_name is None
 
 
-def test_a_user_is_deleted_through_the_service(browser: Client, user: User) -> None:
+def test_the_deletion_of_a_user_records_an_event_and_an_audit_entry(browser: Client, user: User) -> None:
     assert "user.deleted" in browser.get(page(user, "delete")).content.decode()
     answer = browser.post(page(user, "delete"), {"post": "yes"})
 
@@ -154,7 +154,7 @@ def test_a_user_is_deleted_through_the_service(browser: Client, user: User) -> N
     assert AuditEntry.objects.filter(object_type="identity.user", object_id=str(user.pk), kind="delete").exists()
 
 
-def test_selected_users_are_deleted_one_by_one_after_a_confirmation(browser: Client, user: User) -> None:
+def test_selected_users_are_deleted_after_a_confirmation_with_an_event_for_each_user(browser: Client, user: User) -> None:
     second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
     chosen = {"action": "delete_selected", ACTION_CHECKBOX_NAME: [user.pk, second.pk]}
 
@@ -180,14 +180,14 @@ def test_blocking_requires_a_post(browser: Client, user: User) -> None:
     assert events_of(user) == ["user.created", "user.updated", "user.updated"]
 
 
-def test_selected_users_are_blocked_one_by_one(browser: Client, user: User) -> None:
+def test_a_selected_user_is_blocked_and_an_event_is_recorded(browser: Client, user: User) -> None:
     browser.post(reverse(LIST), {"action": "block_selected", ACTION_CHECKBOX_NAME: [user.pk], "confirmed": "yes", "shown": "1"})
 
     assert User.objects.of(user.tenant_id).get().blocked
     assert events_of(user) == ["user.created", "user.updated"]
 
 
-def test_linking_names_the_linked_user_and_refuses_an_unknown_user(browser: Client, user: User) -> None:
+def test_the_page_of_a_user_names_a_linked_user_and_refuses_to_link_an_unknown_user(browser: Client, user: User) -> None:
     second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
 
     assert "does not exist" in browser.post(action(user, "link"), {"secondary": "database|nobody"}).content.decode()
@@ -197,7 +197,7 @@ def test_linking_names_the_linked_user_and_refuses_an_unknown_user(browser: Clie
     assert second.user_id in browser.get(page(user), {"tab": "identities"}).content.decode()
 
 
-def test_an_identity_is_unlinked_on_its_own_page(browser: Client, user: User) -> None:
+def test_an_identity_can_be_unlinked_on_the_page_of_the_identity(browser: Client, user: User) -> None:
     second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
     link_users(tenant_id=user.tenant_id, primary_id=user.user_id, secondary_id=second.user_id)
     linked = LinkedIdentity.objects.of(user.tenant_id).get()

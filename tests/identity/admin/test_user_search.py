@@ -1,4 +1,4 @@
-"""The search field of the list of users: field queries in addition to the plain search."""
+"""The search field of the list of users, which accepts plain words and queries of single fields (`name:ada`)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def people(database_connection: Connection) -> dict[str, User]:
 
 
 def listed(browser: Client, search: str) -> tuple[list[str], str]:
-    """Return the listed users in order, and the page."""
+    """Return the lower-case names of the listed users in order, and the HTML of the page."""
     answer: Any = browser.get(reverse("admin:identity_user_changelist"), {"q": search})
     assert answer.status_code == 200
     return [row.name.lower() for row in answer.context["cl"].result_list], answer.content.decode()
 
 
-def test_a_query_finds_the_same_users_as_over_the_management_interface(browser: Client, people: dict[str, User]) -> None:
+def test_a_query_finds_the_users_that_match_its_fields(browser: Client, people: dict[str, User]) -> None:
     for query, wanted in {
         "email:*@corp.com": ["bob", "ada"],
         "email:*@corp.com AND NOT app_metadata.plan:gold": ["bob"],

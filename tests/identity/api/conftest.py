@@ -9,7 +9,7 @@ from tests.management import Management
 
 @pytest.fixture
 def api(tenant: Tenant) -> Management:
-    """Return the management interface of `tenant` with every scope."""
+    """Return a client of the management interface of `tenant` that has every scope."""
     return Management(tenant)
 
 
