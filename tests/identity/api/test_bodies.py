@@ -1,4 +1,4 @@
-"""Limits of request bodies, and refusals that name the invalid member."""
+"""The limits of request bodies, and the messages of refusals, which name the invalid member of the body."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_forms_are_read_like_json(api: Management, database_connection: Connecti
     assert answer.json["app_metadata"] == {"seats": 3}
 
 
-def test_forms_contain_lists_as_repeated_members(api: Management) -> None:
+def test_a_member_that_a_form_repeats_is_read_as_a_list(api: Management) -> None:
     pairs = [("name", "a"), ("strategy", "email"), ("enabled_clients", "one"), ("enabled_clients", "two"), ("realms[]", "a")]
     pairs += [("authentication[active]", "false")]
     answer = api.call("POST", "connections", body=urlencode(pairs).encode(), headers=FORM)

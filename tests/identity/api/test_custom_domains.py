@@ -131,7 +131,7 @@ def test_a_domain_in_use_gets_a_conflict_that_names_no_tenant(
     assert foreign.json["message"] == "The domain is in use already."
 
 
-def test_a_cname_of_the_dns_record_is_not_followed(api: Management, server: NameServer, host: str) -> None:
+def test_a_dns_record_that_is_a_cname_is_not_followed(api: Management, server: NameServer, host: str) -> None:
     domain = add(api, host)
     method = domain["verification"]["methods"][0]
     server.aliases[method["domain"]] = "records.attacker.example"
@@ -254,7 +254,9 @@ def test_the_canonical_domain_is_not_a_custom_domain(api: Management, tenant: Te
     assert api.post("custom-domains", {"domain": canonical.host, "type": "self_managed_certs"}).status == 409
 
 
-def test_links_use_the_default_domain_which_is_verified_and_in_use(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
+def test_links_use_the_default_domain_which_must_be_verified_and_may_be_removed_by_an_operator(
+    api: Management, tenant: Tenant, server: NameServer, host: str
+) -> None:
     domain = add(api, host)
     canonical = f"{tenant.pk}.example.test"
     assert api.get("custom-domains/default").json == {"domain": canonical}
@@ -277,7 +279,7 @@ def test_links_use_the_default_domain_which_is_verified_and_in_use(api: Manageme
 
 
 def test_links_and_tokens_never_use_a_domain_that_is_not_verified(tenant: Tenant, host: str) -> None:
-    # A default domain may be unverified in an older backup, or after an operator has changed the row by SQL.
+    # A restored backup or a change by SQL can contain a default domain that is not verified.
     CustomDomainFactory.create(tenant=tenant, host=host, is_default=True, verified_at=None)
     canonical = f"{tenant.pk}.example.test"
     assert default_address(tenant.pk) == f"http://{canonical}"

@@ -1,4 +1,4 @@
-"""The endpoints that providers publish become options of their connections."""
+"""The service discovers the endpoints that a provider publishes, and stores them as options of the connection."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_only_known_members_of_the_right_type_are_kept(api: Management, provider
     assert set(kept) == {"issuer", "authorization_endpoint", "token_endpoint", "claims_supported"}
 
 
-def test_refused_options_cause_no_request_to_a_provider(api: Management, provider: Provider) -> None:
+def test_options_that_are_refused_cause_no_request_to_the_provider(api: Management, provider: Provider) -> None:
     answer = api.post("connections", {"name": "corp", "strategy": "oidc", "options": {"issuer": provider.issuer}})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert api.patch("connections/con_0123456789abcdef", {"options": {"client_id": "a", "issuer": provider.issuer}}).status == 404

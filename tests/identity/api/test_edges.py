@@ -1,4 +1,4 @@
-"""Rules for every URL of the management interface: tokens, scopes, paths, methods, headers, and error bodies."""
+"""The rules for every URL of the management interface: tokens, scopes, paths, methods, headers, and bodies of errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATES = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
 def refusal(answer: Answer) -> tuple[int, str, str | None]:
-    """Return status, reason and code, after a check that the body has the standard error format."""
+    """Check that the body has the standard error format, and return the status, the text of `error` and the error code, if any."""
     body = answer.json
     assert body["statusCode"] == answer.status
     assert set(body) - {"errorCode"} == {"statusCode", "error", "message"}
@@ -56,7 +56,7 @@ def test_every_operation_requires_its_scope(tenant: Tenant) -> None:
             assert answer.json["message"] == f"Insufficient scope, expected any of: {scope}"
 
 
-def test_ids_in_paths_are_matched_encoded_and_decoded_once(api: Management, database_connection: Connection) -> None:
+def test_an_encoded_id_in_a_path_is_decoded_exactly_once(api: Management, database_connection: Connection) -> None:
     for identifier in ("a/b", "a%2Fb", "a|b", "ü", "a+b", "..", "identities", "a%", "a?b#c"):
         user = make_user(connection=database_connection, identifier=identifier)
         answer = api.get(f"users/{segment(user.user_id)}")
@@ -68,7 +68,7 @@ def test_bytes_that_are_not_utf_8_are_refused_as_an_id(api: Management) -> None:
         assert refusal(api.get(sent)) == (400, "Bad Request", "invalid_uri")
 
 
-def test_unknown_urls_get_404_with_the_usual_body_and_no_redirect(api: Management, ada: User) -> None:
+def test_unknown_urls_get_404_with_the_standard_body_and_no_redirect(api: Management, ada: User) -> None:
     for path in ("nothing", "users/", f"users/{segment(ada.user_id)}/", "users//identities", "/api/v2", "/api/v2/", "event-streams/"):
         answer = api.get(path)
         assert refusal(answer) == (404, "Not Found", None), path
@@ -111,12 +111,12 @@ def test_a_request_with_any_accept_header_gets_json(api: Management) -> None:
         assert (answer.status, answer.headers["content-type"]) == (200, "application/json; charset=utf-8")
 
 
-def test_a_correlation_id_is_accepted(api: Management, ada: User) -> None:
+def test_a_correlation_id_of_any_length_is_accepted(api: Management, ada: User) -> None:
     for value in ("abc-123", "x" * 64, "x" * 65):
         assert api.call("PATCH", f"users/{segment(ada.user_id)}", body={}, headers={"x-correlation-id": value}).status == 200
 
 
-def test_answers_are_never_stored_by_caches(api: Management) -> None:
+def test_no_cache_may_store_a_response(api: Management) -> None:
     assert api.get("users").headers["cache-control"] == "no-store"
 
 
@@ -128,7 +128,7 @@ def test_a_suspended_tenant_and_an_unknown_host_are_refused(api: Management, ten
 
 
 def _eventually_refused(api: Management) -> Answer:
-    """Send requests until the process reads its cached hosts again."""
+    """Send requests until one is refused, because the process caches hosts for some seconds. Fails after ten seconds."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         answer = api.get("users")

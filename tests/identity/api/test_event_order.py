@@ -1,4 +1,4 @@
-"""The events of each call, and their order."""
+"""The events that each call of the management interface records, and their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Recorded = Callable[[Answer], list[str]]
 
 @pytest.fixture
 def recorded(tenant: Tenant) -> Recorded:
-    """Return the types of the events since the last call of this function, after a successful call."""
+    """Return a function that checks that a response is successful, and returns the types of the events since its last call."""
     seen = [0]
 
     def since(answer: Answer) -> list[str]:
@@ -33,7 +33,7 @@ def recorded(tenant: Tenant) -> Recorded:
 
 @pytest.fixture
 def story(api: Management, tenant: Tenant, ada: User, database_connection: Connection) -> dict[str, Any]:
-    """Ada is in an organization and in a group, with a role in each. Another group contains the group."""
+    """Return ids. Ada is a member of an organization and of a group, and has a role in both. Another group contains her group."""
     directory = make_connection(tenant_id=tenant.pk, strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
     organization = make_organization(tenant, "acme")
     group = make_group(tenant, "inner", type="connection", connection_id=directory.pk)
@@ -60,11 +60,11 @@ def story(api: Management, tenant: Tenant, ada: User, database_connection: Conne
 
 
 def judged(tenant: Tenant) -> None:
-    """Check that the events, applied in order, give the tables, and that each event comes after the events that it depends on."""
+    """Check that applying the events in order gives the rows of the tables, and that each event follows the events that it depends on."""
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
 
 
-def test_calls_about_relations_record_one_event_per_pair(
+def test_calls_about_relations_record_one_event_for_each_pair_of_resources(
     api: Management, tenant: Tenant, ada: User, database_connection: Connection, recorded: Recorded
 ) -> None:
     bob = make_user(connection=database_connection)
@@ -107,7 +107,7 @@ def test_calls_about_relations_record_one_event_per_pair(
     judged(tenant)
 
 
-def test_roles_and_clients_record_no_event(api: Management, tenant: Tenant, ada: User, recorded: Recorded) -> None:
+def test_changes_of_roles_permissions_and_clients_record_no_event(api: Management, tenant: Tenant, ada: User, recorded: Recorded) -> None:
     recorded(api.get("roles"))
     role = api.post("roles", {"name": "editor"})
     assert recorded(role) == []
@@ -191,7 +191,7 @@ def test_deleting_an_organization_removes_its_members_first(
     judged(tenant)
 
 
-def test_deleting_a_connection_deletes_its_memberships_its_groups_and_its_users(
+def test_deleting_a_connection_first_deletes_its_memberships_its_groups_and_its_users(
     api: Management, tenant: Tenant, story: dict[str, Any], database_connection: Connection, recorded: Recorded
 ) -> None:
     recorded(api.get("users"))

@@ -1,4 +1,4 @@
-"""`fields` and `include_fields` on every list. Each list accepts only the names of its own fields."""
+"""The parameters `fields` and `include_fields` of every list. A list accepts only the names of its own fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.factories.admin import new_tenant
 from tests.factories.identity import make_connection, make_user
 from tests.management import Management, segment
 
-# Single resources, reports and blocks, which are not lists of resources.
+# Operations that return a single resource, a report or blocks. They return no list of resources, so they do not accept `fields`.
 _NOT_LISTS = {
     "get_tenant_settings",
     "get_brute_force_protection",
@@ -44,7 +44,7 @@ _NOT_LISTS = {
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Management, dict[str, str]]]:
-    """A tenant with a row in each list, and the ids for the paths. These tests change nothing."""
+    """Create a tenant with a row in each list. Yield a client of the interface, and ids for the paths. The tests change no row."""
     with django_db_blocker.unblock():
         tenant = new_tenant()
         people = make_connection(tenant_id=tenant.pk, name="people")
@@ -139,14 +139,14 @@ def test_an_unknown_field_is_refused(api: Management, filled: dict[str, str], pa
     assert "include_fields" not in answer.json["message"]
 
 
-def test_fields_apply_to_pages_and_checkpoints_too(api: Management, filled: dict[str, str]) -> None:
+def test_fields_also_apply_to_lists_in_the_page_and_checkpoint_formats(api: Management, filled: dict[str, str]) -> None:
     page = api.get("roles", {"include_totals": "true", "fields": "id"}).json
     assert page["roles"] == [{"id": filled["role"]}]
     taken = api.get("organizations", {"take": 1, "fields": "id"}).json
     assert taken["organizations"] == [{"id": filled["organization"]}]
 
 
-def test_the_secret_is_not_a_selectable_field_of_a_client(api: Management) -> None:
+def test_fields_cannot_select_the_secret_of_a_client(api: Management) -> None:
     answer = api.get("clients", {"fields": "client_secret", "is_global": "true"})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
     assert Client.objects.of(api.client.tenant_id).filter(is_global=True).exists()

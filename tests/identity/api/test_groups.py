@@ -15,7 +15,9 @@ def directory(tenant: Tenant) -> Connection:
     return make_connection(tenant_id=tenant.pk, name="directory", strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
 
 
-def test_a_group_has_one_owner_and_can_be_read(api: Management, tenant: Tenant, directory: Connection) -> None:
+def test_a_group_of_a_connection_or_an_organization_is_created_and_can_be_read(
+    api: Management, tenant: Tenant, directory: Connection
+) -> None:
     made = api.post("groups", {"name": "engineers", "type": "connection", "connection_id": directory.pk, "external_id": "e-1"})
     assert made.status == 201
     assert made.json["tenant_name"] == tenant.pk
@@ -61,7 +63,7 @@ def test_ids_of_another_format_are_refused_and_unknown_ids_get_404(api: Manageme
         assert answer.json == {"statusCode": 404, "error": "Not Found", "message": "The group does not exist."}, path
 
 
-def test_lists_can_be_filtered_and_read_from_checkpoint_to_checkpoint(api: Management, tenant: Tenant, directory: Connection) -> None:
+def test_a_list_of_groups_can_be_filtered_and_read_in_the_checkpoint_format(api: Management, tenant: Tenant, directory: Connection) -> None:
     make_group(tenant, "alpha", external_id="x-1")
     make_group(tenant, "beta", type="connection", connection_id=directory.pk)
     make_group(tenant, "gamma", external_id="BETA-2")
@@ -78,7 +80,7 @@ def test_lists_can_be_filtered_and_read_from_checkpoint_to_checkpoint(api: Manag
     assert names({"take": "2", "from": first["next"]}) == ["gamma"]
 
 
-def test_a_request_adds_all_of_its_members_or_none(api: Management, tenant: Tenant, ada: User, directory: Connection) -> None:
+def test_a_request_adds_all_of_its_members_or_no_member(api: Management, tenant: Tenant, ada: User, directory: Connection) -> None:
     outer = make_group(tenant)
     inner = make_group(tenant, type="connection", connection_id=directory.pk)
     path = f"groups/{outer.pk}/members"
@@ -96,7 +98,9 @@ def test_a_request_adds_all_of_its_members_or_none(api: Management, tenant: Tena
     assert [member["id"] for member in api.get(path).json["members"]] == [ada.user_id]
 
 
-def test_only_other_groups_of_a_connection_can_be_nested(api: Management, tenant: Tenant, directory: Connection) -> None:
+def test_a_group_of_the_tenant_cannot_contain_itself_or_another_group_of_the_tenant(
+    api: Management, tenant: Tenant, directory: Connection
+) -> None:
     outer, plain = make_group(tenant), make_group(tenant)
     for member in (plain.pk, outer.pk):
         answer = api.post(f"groups/{outer.pk}/members", {"members": [member]})
@@ -134,7 +138,7 @@ def test_the_groups_of_a_user_contain_the_time_of_joining(api: Management, tenan
     assert api.get("users/database%7Cnobody/groups").json["errorCode"] == "inexistent_user"
 
 
-def test_lists_of_members_need_the_same_number_of_statements_for_any_length(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_list_of_members_needs_the_same_number_of_sql_statements_for_any_length(api: Management, tenant: Tenant, ada: User) -> None:
     group = make_group(tenant)
     others = [make_user(connection=ada.connection) for _ in range(5)]
     api.post(f"groups/{group.pk}/members", {"members": [user.user_id for user in [ada, *others]]})

@@ -1,4 +1,4 @@
-"""Linking and unlinking over the management interface."""
+"""Linking users, and unlinking identities, over the management interface."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def test_a_user_with_linked_identities_cannot_be_linked_to_another_user(
     assert len(api.get(f"users/{segment(ada.user_id)}").json["identities"]) == 1
 
 
-def test_the_named_connection_must_be_that_of_the_secondary_user(api: Management, ada: User, secondary: User, mail: Connection) -> None:
+def test_the_connection_in_the_request_must_be_the_connection_of_the_secondary_user(
+    api: Management, ada: User, secondary: User, mail: Connection
+) -> None:
     body = {"provider": "email", "user_id": secondary.identifier}
     assert api.post(identities_path(ada), body | {"connection_id": ada.connection_id}).status == 404
     assert api.post(identities_path(ada), body | {"connection_id": "con_short"}).json["errorCode"] == "invalid_body"

@@ -1,4 +1,4 @@
-"""Jobs over the management interface: imports from a multipart file, exports with links, progress, errors, and refusals."""
+"""Jobs over the management interface: imports of a multipart file, exports with a download link, progress, errors, and refusals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def download(api: Management, location: str) -> Answer:
 
 
 def exported(api: Management, body: dict[str, Any]) -> str:
-    """Return the text of the file that a job with `body` exports."""
+    """Start an export with `body`, run the job, and return the uncompressed text of its file."""
     job = api.post("jobs/users-exports", body).json
     assert run_job(job["id"])
     answer = download(api, api.get(f"jobs/{job['id']}").json["location"])
@@ -111,7 +111,7 @@ def test_the_parts_may_come_in_any_order_and_the_file_may_have_any_name(api: Man
     [
         (b"", "The file is empty"),
         (b"nope", "Line 1: expecting value"),
-        # Chunks have already been written after 1,200 valid rows.
+        # The error follows 1,200 valid rows, after the first chunks of rows have been written.
         (b'{"email": "a@example.test"}\n' * 1200 + b"{", "Line 1201: expecting property name"),
         (b'[{"email": "a@example.test"}', "Line 1, row 1 of the array"),
         (b'[{"email": "\xff"}]', "not UTF-8: byte 13"),
@@ -173,7 +173,7 @@ def test_an_import_may_be_larger_than_other_bodies_but_has_a_limit(
     assert post_import(api, database_connection.pk, large).status == 202
     settings.IMPORT_MAX_BYTES = len(large)
     assert post_import(api, database_connection.pk, large).status == 413
-    # Without a token with the right scope, the service reads no large body at all.
+    # The service reads a large body only for a token with the scope of the operation.
     reader = Management(tenant, scope="read:users")
     assert post_import(reader, database_connection.pk, large).status == 413
     reader.token = "x"
@@ -185,7 +185,7 @@ def test_other_operations_keep_their_limit_of_the_body_size(api: Management) -> 
     assert api.post("users", {"connection": "people", "name": "x" * 2_000_000}).status == 413
 
 
-def test_either_scope_can_read_jobs_and_no_other_scope_can(api: Management, tenant: Tenant) -> None:
+def test_jobs_of_users_can_be_read_with_either_of_two_scopes_and_with_no_other_scope(api: Management, tenant: Tenant) -> None:
     job = api.post("jobs/users-exports", {}).json["id"]
     for scope in ("create:users", "read:users"):
         client = Management(tenant, scope=scope)
@@ -206,7 +206,9 @@ def test_either_scope_can_read_jobs_and_no_other_scope_can(api: Management, tena
         (Job.Type.EVENT_REDELIVERY, ("read:event_deliveries", "update:event_deliveries", "read:event_streams")),
     ],
 )
-def test_jobs_of_streams_are_read_with_the_scopes_of_streams(tenant: Tenant, job_type: Job.Type, readers: tuple[str, ...]) -> None:
+def test_jobs_of_streams_can_be_read_only_with_the_scopes_of_streams_and_deliveries(
+    tenant: Tenant, job_type: Job.Type, readers: tuple[str, ...]
+) -> None:
     job = JobFactory.create(tenant_id=tenant.pk, type=job_type)
     for scope in readers:
         client = Management(tenant, scope=scope)
@@ -222,7 +224,7 @@ def test_ids_of_the_wrong_format_get_400_and_unknown_ids_get_404(api: Management
         assert api.get(f"jobs/job_0000000000000000{tail}").status == 404
 
 
-def test_every_type_of_job_can_be_read_except_those_of_the_admin(api: Management, tenant: Tenant) -> None:
+def test_jobs_of_every_type_can_be_read_except_bulk_acts_of_the_admin(api: Management, tenant: Tenant) -> None:
     named = {"label": "Block selected users", "model": "identity.user"}
     by_staff = Job.objects.of(tenant.pk).create(tenant=tenant, type=Job.Type.BULK_ACTION, parameters=named)
     assert api.get(f"jobs/{by_staff.pk}").status == 404
@@ -257,7 +259,7 @@ def test_an_export_of_many_pages_is_one_file(api: Management, database_connectio
     assert [json.loads(line) for line in text.splitlines()] == [{"id": f"database|{n}"} for n in range(1203)]
 
 
-def test_a_request_can_limit_an_export_to_a_number_of_users_and_a_connection(
+def test_a_request_can_limit_an_export_to_one_connection_and_a_number_of_users(
     api: Management, tenant: Tenant, database_connection: Connection
 ) -> None:
     other = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy=database_connection.strategy)
@@ -268,7 +270,9 @@ def test_a_request_can_limit_an_export_to_a_number_of_users_and_a_connection(
     assert [json.loads(line)["email"] for line in text.splitlines()] == ["other0@example.test", "other1@example.test"]
 
 
-def test_an_exported_csv_has_the_requested_columns_and_no_formulas(api: Management, database_connection: Connection) -> None:
+def test_an_exported_csv_file_has_the_requested_columns_and_no_cell_that_a_spreadsheet_runs_as_a_formula(
+    api: Management, database_connection: Connection
+) -> None:
     make_user(
         connection=database_connection,
         email="ada@example.test",
@@ -326,7 +330,9 @@ def test_the_refusal_of_an_export_names_the_invalid_member(api: Management, body
     assert answer.json["message"].endswith(f"on property {place}")
 
 
-def test_an_export_contains_the_cursor_from_before_its_first_row(api: Management, database_connection: Connection) -> None:
+def test_an_export_contains_the_cursor_that_was_taken_before_its_first_row_was_read(
+    api: Management, database_connection: Connection
+) -> None:
     job = api.post("jobs/users-exports", {}).json
     assert job["events_cursor"]
     UserFactory.create(tenant_id=database_connection.tenant_id, connection=database_connection, email="late@example.test")
@@ -334,7 +340,7 @@ def test_an_export_contains_the_cursor_from_before_its_first_row(api: Management
     assert api.get(f"jobs/{job['id']}").json["events_cursor"] == job["events_cursor"]
 
 
-def test_a_link_expires_after_a_minute_and_each_read_returns_a_new_link(api: Management, tenant: Tenant) -> None:
+def test_a_download_link_expires_after_a_minute_and_each_read_of_the_job_returns_a_new_link(api: Management, tenant: Tenant) -> None:
     job = api.post("jobs/users-exports", {}).json
     assert "location" not in job
     assert run_job(job["id"])
@@ -349,7 +355,7 @@ def test_a_link_expires_after_a_minute_and_each_read_returns_a_new_link(api: Man
         assert download(api, second).status == 200
 
 
-def test_a_link_is_valid_only_for_its_tenant_and_its_file(api: Management, tenant: Tenant, other: Tenant) -> None:
+def test_a_download_link_is_valid_only_for_its_tenant_and_its_file(api: Management, tenant: Tenant, other: Tenant) -> None:
     jobs = [api.post("jobs/users-exports", {}).json["id"] for _ in range(2)]
     for job in jobs:
         assert run_job(job)

@@ -37,7 +37,7 @@ def test_an_organization_is_created_with_its_connections_and_can_be_read(api: Ma
     assert api.get("organizations/name/acme").json["id"] == made.json["id"]
 
 
-def test_naming_connections_of_a_new_organization_requires_a_separate_scope(tenant: Tenant, database_connection: Connection) -> None:
+def test_creating_an_organization_with_connections_requires_a_separate_scope(tenant: Tenant, database_connection: Connection) -> None:
     api = Management(tenant, scope="create:organizations")
     entry = {"connection_id": database_connection.pk}
     refused = api.post("organizations", {"name": "acme", "enabled_connections": [entry]})
@@ -107,7 +107,7 @@ def test_lists_can_be_sorted_and_a_summary_has_fewer_members(api: Management, te
     assert {frozenset(found) for found in summary} == {frozenset({"id", "name", "display_name"})}
 
 
-def test_a_request_adds_all_members_or_none_and_members_who_leave_lose_their_roles(
+def test_a_request_adds_all_of_its_members_or_no_member_and_removed_members_lose_their_roles(
     api: Management, tenant: Tenant, acme: Organization, ada: User
 ) -> None:
     path, role = f"organizations/{acme.pk}/members", make_role(tenant)
@@ -146,7 +146,9 @@ def test_only_members_have_roles_in_an_organization(api: Management, tenant: Ten
     assert (unknown.status, unknown.json["errorCode"]) == (404, "inexistent_user")
 
 
-def test_both_formats_of_a_connection_show_the_same_row(api: Management, acme: Organization, database_connection: Connection) -> None:
+def test_the_older_and_the_newer_endpoint_for_connections_show_the_same_row(
+    api: Management, acme: Organization, database_connection: Connection
+) -> None:
     old, new = (f"organizations/{acme.pk}/{name}" for name in ("enabled_connections", "connections"))
     added = api.post(old, {"connection_id": database_connection.pk})
     assert (added.status, added.json["show_as_button"]) == (201, True)
@@ -204,7 +206,7 @@ def test_groups_have_roles_in_an_organization(api: Management, tenant: Tenant, a
     assert api.get(f"organizations/{acme.pk}/groups/engineers/roles").json["errorCode"] == "invalid_uri"
 
 
-def test_lists_of_members_are_read_from_checkpoint_to_checkpoint(api: Management, acme: Organization, ada: User) -> None:
+def test_a_list_of_members_can_be_read_in_the_checkpoint_format(api: Management, acme: Organization, ada: User) -> None:
     users = [ada, *(make_user(connection=ada.connection) for _ in range(3))]
     path = f"organizations/{acme.pk}/members"
     api.post(path, {"members": [user.user_id for user in users]})

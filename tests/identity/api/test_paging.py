@@ -1,4 +1,4 @@
-"""The three formats of a list, read to their ends."""
+"""The three formats of a list: a plain array, pages with totals, and checkpoints (`take` and `from`)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ODD_QUERIES: list[Any] = [
     {"take": "101"},
     {"take": "x"},
     {"include_totals": "1"},
-    # The checkpoint format ignores pages, but still refuses invalid values for them.
+    # The checkpoint format ignores the parameters of pages, but refuses invalid values of these parameters.
     {"take": "1", "include_totals": "maybe"},
     {"take": "1", "per_page": "1000"},
-    # The same parameter twice is ambiguous.
+    # A parameter that occurs twice is ambiguous.
     [("connection", "people"), ("connection", "others")],
     [("per_page", "1"), ("per_page", "2")],
     [("include_fields", "true"), ("include_fields", "false")],
@@ -38,7 +38,7 @@ ODD_QUERIES: list[Any] = [
 
 @pytest.fixture
 def people(database_connection: Connection) -> list[str]:
-    """Return seven users, oldest first."""
+    """Create seven users and return their ids, the oldest user first."""
     return [make_user(connection=database_connection).user_id for _ in range(7)]
 
 
@@ -64,12 +64,14 @@ def test_a_page_past_the_end_is_empty_and_not_an_error(api: Management, people: 
         assert (answer.status, answer.json["users"], answer.json["total"]) == (200, [], 7)
 
 
-def test_users_can_be_counted_without_being_listed(api: Management, people: list[str]) -> None:
+def test_a_page_with_zero_users_contains_the_total_number_of_users(api: Management, people: list[str]) -> None:
     page = api.get("users", {"include_totals": "true", "per_page": 0}).json
     assert (page["total"], page["users"]) == (7, [])
 
 
-def test_a_page_of_connections_has_no_length_and_must_not_be_empty(api: Management, database_connection: Connection) -> None:
+def test_a_page_of_connections_has_no_member_length_and_refuses_a_page_size_of_zero(
+    api: Management, database_connection: Connection
+) -> None:
     page = api.get("connections", {"include_totals": "true"}).json
     assert list(page) == ["start", "limit", "total", "connections"]
     assert api.get("connections", {"per_page": 0}).status == 400
@@ -154,7 +156,7 @@ def test_unknown_and_empty_parameters_are_ignored(api: Management, people: list[
     assert ids(api.get("users", {"colour": "red", "take": "", "from": "", "page": "", "sort": "", "fields": ""}).json) == people
 
 
-def test_page_numbers_can_be_limited(api: Management, people: list[str], settings: LazySettings) -> None:
+def test_a_page_beyond_the_configured_offset_is_refused(api: Management, people: list[str], settings: LazySettings) -> None:
     settings.OFFSET_LIMIT = 6
     assert api.get("users", {"page": 1, "per_page": 3}).status == 200
     refused = api.get("users", {"page": 2, "per_page": 3})

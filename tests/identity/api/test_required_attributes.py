@@ -1,4 +1,4 @@
-"""Attributes that a database connection requires of its users."""
+"""The attributes that every user of a database connection must have, if the options of the connection say so."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def attribute(*, required: bool, status: str = "required") -> dict[str, Any]:
 
 @pytest.fixture
 def connection_id(api: Management) -> str:
-    """A database connection whose users need an email address and a phone number, and may have a user name."""
+    """Create a connection whose users must have an email address and a phone number and may have a user name. Return its id."""
     attributes = {
         "email": attribute(required=True),
         "phone_number": attribute(required=True),
@@ -79,7 +79,7 @@ def test_invalid_rules_on_attributes_are_refused_with_the_texts_that_clients_exp
     assert api.get(f"connections/{plain['id']}").json == plain
 
 
-def test_the_request_to_verify_a_phone_number_is_accepted_and_not_stored(api: Management, database_connection: Connection) -> None:
+def test_the_member_verify_phone_number_is_accepted_and_not_stored(api: Management, database_connection: Connection) -> None:
     path = f"users/{segment(make_user(connection=database_connection).user_id)}"
     changed = api.patch(path, {"phone_number": "+15550199", "verify_phone_number": True})
     assert (changed.status, changed.json["phone_number"]) == (200, "+15550199")

@@ -12,7 +12,7 @@ from tests.management import Management, segment
 UNKNOWN = "rol_0123456789abcdef"
 
 
-def test_a_role_is_created_with_200_and_can_be_read(api: Management) -> None:
+def test_a_new_role_is_returned_with_status_200_and_can_be_read(api: Management) -> None:
     made = api.post("roles", {"name": "editor", "description": "Edits"})
     assert made.status == 200
     assert made.json == {"id": made.json["id"], "name": "editor", "description": "Edits", "type": "tenant"}
@@ -145,7 +145,7 @@ def test_a_role_of_an_organization_applies_only_in_that_organization(api: Manage
     assert not Role.objects.of(tenant.pk).filter(pk=role.pk).exists()
 
 
-def test_some_operations_require_two_scopes(tenant: Tenant, ada: User) -> None:
+def test_the_users_of_a_role_can_be_read_with_two_scopes_or_with_one_special_scope(tenant: Tenant, ada: User) -> None:
     role = make_role(tenant)
     path = f"roles/{role.pk}/users"
     assert Management(tenant, scope="read:users read:roles").get(path).status == 200
@@ -162,7 +162,7 @@ def test_effective_roles_are_assigned_directly_or_through_nested_groups(api: Man
     direct, both, nested, unrelated = (make_role(tenant) for _ in range(4))
     api.post(f"groups/{inner.pk}/members", {"members": [ada.user_id]})
     api.post(f"groups/{outer.pk}/members", {"members": [{"id": inner.pk, "member_type": "group"}]})
-    # The search also ends for groups that contain each other.
+    # The two groups now contain each other. The search for nested groups must end nevertheless.
     api.post(f"groups/{inner.pk}/members", {"members": [outer.pk]})
     api.post(f"users/{segment(ada.user_id)}/roles", {"roles": [direct.pk, both.pk]})
     api.post(f"groups/{outer.pk}/roles", {"roles": [both.pk, nested.pk]})

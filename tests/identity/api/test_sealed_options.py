@@ -1,4 +1,4 @@
-"""Secrets in the options of connections: accepted, kept, replaced and removed, and never readable."""
+"""Secrets in the options of connections: clients can write, replace and remove them, and can never read them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_no_secret_of_a_strategy_is_in_a_row_response_event_page_or_audit_entry(
     assert stored.open_options() | changed == stored.open_options()
 
 
-def test_sealed_members_that_are_not_sent_again_are_kept(tenant: Tenant) -> None:
+def test_a_change_of_the_options_keeps_sealed_members_that_the_request_does_not_name(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "sms", SMS)
 
@@ -106,7 +106,7 @@ def test_sealed_members_that_are_not_sent_again_are_kept(tenant: Tenant) -> None
         ({"twilio_token": None, "gateway_authentication": {"method": "bearer"}}, {"gateway_authentication/secret", "homemade"}),
         ({"gateway_authentication": {"secret": None}}, {"twilio_token", "homemade"}),
         ({"gateway_authentication": None}, {"twilio_token", "homemade"}),
-        # The client could read the object and has left it out.
+        # A client can read the object `gateway_authentication`. A request without the object removes it.
         ({"from": "+1"}, {"twilio_token", "homemade"}),
         ({"gateway_authentication": {}, "homemade": None}, {"twilio_token", "gateway_authentication/secret"}),
         ({"gateway_authentication": "text"}, {"twilio_token", "homemade", "gateway_authentication"}),
@@ -191,7 +191,7 @@ def test_a_change_of_a_url_is_refused_if_the_request_does_not_send_the_secret_ag
     assert row(tenant, identifier).sealed_options == {}
 
 
-def test_a_sealed_url_counts_as_a_target_of_the_secret(tenant: Tenant) -> None:
+def test_a_change_of_a_sealed_url_requires_the_secret_that_is_sent_to_the_url(tenant: Tenant) -> None:
     api = Management(tenant)
     secret_gateway = {"gateway_url": "https://sms.example.test/?key=1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
     identifier = made(api, "sms", secret_gateway)
@@ -215,7 +215,7 @@ def test_the_refusal_does_not_repeat_the_refused_value(tenant: Tenant) -> None:
     assert api.get("connections").json == []
 
 
-def test_a_secret_cannot_be_opened_in_another_tenant_connection_or_path(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_a_sealed_secret_cannot_be_opened_in_another_tenant_connection_or_path(tenant: Tenant, other_tenant: Tenant) -> None:
     here, there = Management(tenant), Management(other_tenant)
     options = {"client_id": "c", "client_secret": "very-secret"}
     stolen = row(tenant, made(here, "oidc", options)).sealed_options["client_secret"]

@@ -1,4 +1,4 @@
-"""Users over the management interface: create, read, change, delete."""
+"""The endpoints for users of the management interface: creating, reading, changing and deleting users."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_created_user_is_returned_in_full_and_can_be_read(api: Management, dat
     assert api.get(f"users/{segment(body['user_id'])}").json == body | times
 
 
-def test_a_request_may_set_the_id_of_a_new_user_and_each_id_is_used_once(api: Management, database_connection: Connection) -> None:
+def test_a_request_may_set_the_id_of_a_new_user_and_an_existing_id_is_refused(api: Management, database_connection: Connection) -> None:
     body = {"connection": "people", "email": "ada@example.test", "password": PASSWORD, "user_id": "ada/1 2".replace(" ", "-")}
     assert api.post("users", body).json["user_id"] == "database|ada/1-2"
     again = api.post("users", body | {"email": "other@example.test"})
@@ -185,7 +185,7 @@ def test_users_are_found_by_their_exact_email_in_any_case(api: Management, tenan
     assert api.get("users-by-email").json["errorCode"] == "invalid_query_string"
 
 
-def test_changing_only_app_metadata_requires_a_smaller_scope(tenant: Tenant, ada: User) -> None:
+def test_a_separate_scope_allows_only_changes_of_app_metadata(tenant: Tenant, ada: User) -> None:
     narrow = Management(tenant, scope="update:users_app_metadata")
     assert narrow.patch(path_of(ada), {"app_metadata": {"plan": "full"}}).json["app_metadata"] == {"plan": "full"}
     refused = narrow.patch(path_of(ada), {"app_metadata": {}, "name": "x"})
@@ -193,18 +193,18 @@ def test_changing_only_app_metadata_requires_a_smaller_scope(tenant: Tenant, ada
     assert refused.json["message"] == "Insufficient scope, expected any of: update:users"
 
 
-def test_a_change_too_large_for_its_event_is_refused_and_undone(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_change_is_refused_and_undone_if_its_event_would_be_too_large(api: Management, tenant: Tenant, ada: User) -> None:
     answer = api.patch(path_of(ada), {"user_metadata": {"text": "x" * 600_000}})
     assert answer.status == 413
     assert answer.json["statusCode"] == 413
     assert stored(tenant, ada.user_id).user_metadata == {}
 
 
-def test_changing_a_user_needs_few_statements(api: Management, ada: User) -> None:
+def test_changing_a_user_needs_at_most_eleven_sql_statements(api: Management, ada: User) -> None:
     api.patch(path_of(ada), {"given_name": "first"})
     with CaptureQueriesContext(database) as queries:
         assert api.patch(path_of(ada), {"given_name": "second"}).status == 200
-    # One of these statements writes the line of the log in the transaction of the change.
+    # One of these SQL statements writes the administrative line, which clients read at /logs.
     assert len(queries) <= 11, [query["sql"] for query in queries]
 
 
@@ -212,7 +212,7 @@ def test_a_list_needs_the_same_number_of_statements_for_any_length(api: Manageme
     def statements() -> int:
         with CaptureQueriesContext(database) as queries:
             assert api.get("users").status == 200
-        # Clients and hosts are cached for a second, so their reads vary and are not counted. Every other statement is counted.
+        # Do not count reads of clients and hosts: they are cached for a second, so the number of reads varies.
         remembered = ("authapi_", "identity_customdomain", 'FROM "identity_tenant"')
         return sum(not any(name in query["sql"] for name in remembered) for query in queries)
 

@@ -1,4 +1,4 @@
-"""Mails that verify an address: their recipients, and their links, each of which is valid once."""
+"""Mails that verify an email address: their recipients, and their links. Each link is valid once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.management import Answer, Management, request
 
 
 def mailed_link(api: Management, body: dict[str, Any]) -> str:
-    """Start the job, run it, and return the link in its only mail."""
+    """Start the job that sends the mail, run it, and return the link in the mail."""
     answer = api.post("jobs/verification-email", body)
     assert (answer.status, answer.json["type"], answer.json["status"]) == (201, "verification_email", "pending")
     assert run_job(answer.json["id"])
@@ -42,7 +42,7 @@ def visit(link: str) -> Answer:
 
 
 def confirm(link: str) -> Answer:
-    """Submit the form of the page behind a link."""
+    """Open the page of a link, submit its form, and return the response."""
     parts = urlsplit(link)
     ticket = re.search(r'name="ticket" value="([^"]+)"', visit(link).body.decode())
     body = urlencode({"ticket": unescape(ticket[1]) if ticket else parts.query.removeprefix("ticket=")}).encode()
@@ -176,7 +176,7 @@ def test_the_job_ends_after_the_mail_server_was_unavailable_for_a_day(api: Manag
     assert stored.status_details == "The provider has been unavailable for a day."
 
 
-def test_creating_and_changing_a_user_sends_the_mail_on_request(api: Management, database_connection: Connection) -> None:
+def test_a_request_that_creates_or_changes_a_user_can_send_the_mail(api: Management, database_connection: Connection) -> None:
     new = {"connection": "people", "email": "grace@example.test", "password": "Correct-Horse-7", "verify_email": True}
     created = api.post("users", new)
     assert created.status == 201
@@ -191,7 +191,7 @@ def test_creating_and_changing_a_user_sends_the_mail_on_request(api: Management,
 
 
 @pytest.mark.parametrize(("reaches_people", "asked", "sent"), [(True, {}, 1), (False, {}, 0), (True, {"verify_email": False}, 0)])
-def test_a_new_user_gets_a_mail_by_default_if_mails_reach_users(
+def test_a_new_user_gets_the_mail_by_default_only_if_mails_of_the_service_reach_users(
     api: Management, database_connection: Connection, settings: Any, reaches_people: bool, asked: dict[str, bool], sent: int
 ) -> None:
     settings.MAIL_REACHES_PEOPLE = reaches_people

@@ -1,4 +1,4 @@
-"""The audit log: the contents of an entry, hidden values, and the protection of entries by the database."""
+"""The audit log: the contents of an entry, hidden values, and the triggers of the database that protect entries."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_database_refuses_to_change_or_delete_an_entry(tenant: Tenant, state
     assert AuditEntry.objects.get(pk=kept.pk).actor_name == "ada"
 
 
-def test_pruning_with_a_forged_time_deletes_nothing_of_the_last_thirty_days(tenant: Tenant) -> None:
+def test_pruning_with_a_forged_time_deletes_no_entry_of_the_last_thirty_days(tenant: Tenant) -> None:
     kept = entry(tenant, days_ago=29)
 
     with transaction.atomic(), connection.cursor() as cursor:
@@ -80,7 +80,7 @@ def test_pruning_with_a_forged_time_deletes_nothing_of_the_last_thirty_days(tena
     assert AuditEntry.objects.filter(pk=kept.pk).exists()
 
 
-def test_pruning_deletes_older_entries_adds_an_entry_and_then_may_not_delete_again(tenant: Tenant) -> None:
+def test_pruning_deletes_old_entries_and_records_itself_and_other_deletions_are_refused_afterwards(tenant: Tenant) -> None:
     old, young = entry(tenant, days_ago=401), entry(tenant, days_ago=399)
 
     assert prune_audit_log() >= 1
@@ -140,7 +140,7 @@ def test_a_secret_inside_a_fact_or_an_image_is_hidden(tenant: Tenant) -> None:
     assert (made.before, made.after) == ({"token": HIDDEN}, {"token": HIDDEN})
 
 
-def test_a_caller_can_name_the_actor_before_a_sign_in(tenant: Tenant) -> None:
+def test_the_entry_of_a_sign_in_contains_the_actor_that_the_caller_passes(tenant: Tenant) -> None:
     made = record("Signed in", tenant_id=tenant.pk, actor=ADA, ip="192.0.2.8", user_agent="Browser 2")
 
     assert (made.actor_name, made.ip, made.tenant_id) == ("ada@example.test", "192.0.2.8", tenant.pk)
@@ -233,7 +233,7 @@ def test_a_command_is_recorded_by_its_name_without_its_arguments(arguments: list
     assert act is None or (act.actor.kind, "@" in act.actor.name, "planted" in str(act)) == ("command", True, False)
 
 
-def test_a_command_records_its_changes_and_a_job_of_the_command_records_none(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_command_records_the_job_that_it_starts_and_the_job_records_no_entries(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": "ada@example.test"}]
     with acting(act_of_command(["manage.py", "import_users"])):
         job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, upsert=False)
@@ -248,5 +248,5 @@ def test_a_command_records_its_changes_and_a_job_of_the_command_records_none(ten
 @pytest.mark.parametrize(
     ("act", "done"), [("manage.py seed_demo", "Added by manage.py seed_demo"), ("Add member", "Add member"), ("", "Added")]
 )
-def test_an_entry_says_what_was_done(act: str, done: str) -> None:
+def test_an_entry_without_an_act_shows_its_kind(act: str, done: str) -> None:
     assert AuditEntry(kind=AuditEntry.Kind.ADD, act=act).done == done

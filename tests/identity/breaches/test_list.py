@@ -1,4 +1,4 @@
-"""The list of breached passwords: its creation, search and replacement, and the treatment of a damaged list."""
+"""The list of breached passwords: how it is created, searched and replaced, and what happens if it is damaged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def lines_of(*passwords: str, count: int = 3) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path, settings: Any) -> Iterator[Path]:
-    """Return the path of the list in the settings, with an empty cache."""
+    """Set the path of the list in the settings, empty the cache of the open list, and return the path. No list exists yet."""
     settings.BREACHED_PASSWORDS_FILE = str(tmp_path / "list")
     current_list._current = current_list.CurrentList()
     yield tmp_path / "list"
@@ -72,7 +72,7 @@ def test_an_imported_file_is_searched_and_contains_no_password_or_whole_digest(p
     assert "200 passwords" in run("status")
 
 
-def test_rare_passwords_and_padding_are_omitted(tmp_path: Path) -> None:
+def test_passwords_below_the_minimum_count_and_padding_are_not_stored(tmp_path: Path) -> None:
     suffix = digest("a")[5:]
     other = digest("b")[5:]
     body = f"{suffix}:9\r\n{other}:2\r\n{'0' * 35}:0\r\n".encode()
@@ -83,7 +83,7 @@ def test_rare_passwords_and_padding_are_omitted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body", [b"<html>Too many requests</html>", b"", b"00:1", digest("a").encode() + b":1", b"\xff\xfe", b"Z" * 35 + b":1"]
 )
-def test_an_invalid_range_is_refused(body: bytes) -> None:
+def test_a_range_with_invalid_lines_is_refused(body: bytes) -> None:
     with pytest.raises(SourceRefused, match="range 00000"):
         packed_range(body, Taking(), name="00000")
 
@@ -112,12 +112,12 @@ def test_a_much_smaller_list_replaces_the_old_list_only_on_request(place: Path, 
     with pytest.raises(CommandError, match="Nothing was replaced"):
         run("import", str(source), "--allow-missing")
     assert BreachList(place).facts.count == 200
-    # The second run does not fetch the list again.
+    # The second run uses the list that the first run has built, and does not read the source again.
     run("import", str(source), "--allow-missing", "--accept-smaller")
     assert BreachList(place).facts.count == 1
 
 
-def test_a_stopped_run_resumes_and_searches_use_the_old_list_until_it_ends(place: Path, tmp_path: Path) -> None:
+def test_an_interrupted_run_resumes_and_searches_use_the_old_list_until_the_run_ends(place: Path, tmp_path: Path) -> None:
     write_list(place, "old")
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of(*LEAKED))
@@ -133,7 +133,7 @@ def test_a_stopped_run_resumes_and_searches_use_the_old_list_until_it_ends(place
         builder.add_all(stopped(), tell=lambda _: None)
     assert is_in_breach("old")
     assert not is_in_breach("leaked-1")
-    # After a power failure, the last writes are lost, and the records are shorter than the journal says.
+    # After a power failure, the last writes can be lost. Then the file of the records is shorter than its journal says.
     part = plan.beside("part")
     with part.open("r+b") as file:
         file.truncate(part.stat().st_size - 20)
@@ -152,7 +152,7 @@ def test_a_stopped_run_resumes_and_searches_use_the_old_list_until_it_ends(place
     assert found.facts.count == 200
 
 
-def test_a_new_list_is_used_within_a_second_and_searches_in_progress_use_the_old_list(place: Path, tmp_path: Path) -> None:
+def test_a_new_list_is_used_within_a_second_and_an_open_list_can_still_be_searched(place: Path, tmp_path: Path) -> None:
     write_list(place, "first")
     opened = BreachList(place)
     assert is_in_breach("first")
@@ -163,7 +163,7 @@ def test_a_new_list_is_used_within_a_second_and_searches_in_progress_use_the_old
     assert not is_in_breach("first")
 
 
-def test_a_damaged_list_is_treated_as_no_list_and_prevents_no_login(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_list_is_treated_as_no_list_and_every_password_is_accepted(place: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_list(place, "secret-password")
     whole = place.read_bytes()
     for damaged in (whole[:-1], whole[:HEAD_BYTES], b"", b"x" * len(whole), whole.replace(b'"count": 1', b'"count": 9')):
@@ -172,7 +172,7 @@ def test_a_damaged_list_is_treated_as_no_list_and_prevents_no_login(place: Path,
             BreachList(place)
     assert list_status().facts is None
     assert not is_in_breach("secret-password")
-    # Truncate the open file in place. A search then ends, and the process continues.
+    # Truncate the open file in place. A search must then find nothing, and must not crash the process.
     place.write_bytes(whole)
     current_list._current = current_list.CurrentList()
     assert is_in_breach("secret-password")
@@ -201,7 +201,7 @@ def test_a_missing_range_in_a_directory_is_reported(tmp_path: Path) -> None:
 
 
 class Interface(OutboundSession):
-    """A range interface with fixed responses. `asked` contains the paths, and whether each request was conditional."""
+    """A range interface with fixed responses. `asked` contains the URL of each request, and whether the request was conditional."""
 
     def __init__(self, *answers: Answer | Exception) -> None:
         self.answers = list(answers)
@@ -228,6 +228,6 @@ def test_a_refresh_retries_requests_keeps_unchanged_ranges_and_reports_its_failu
         failing = RangeInterface(Interface(*answers), "https://ranges.test/", 1, None, pauses.append)
         with pytest.raises(SourceRefused, match=said):
             list(failing.ranges(Taking(), start=RANGES - 1))
-    # A server that answers 304 to an unconditional request changes nothing.
+    # A response 304 to an unconditional request is refused.
     with pytest.raises(SourceRefused, match="304"):
         list(RangeInterface(Interface(Answer(304, {}, b"")), "https://ranges.test/", 1).ranges(Taking(), start=RANGES - 1))

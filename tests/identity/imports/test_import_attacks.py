@@ -1,4 +1,4 @@
-"""Import files that attack the service. The file or a row is refused, no worker fails, and no user changes."""
+"""Import files that attack the service. The service refuses the file or the row, no worker fails, and no user is changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VICTIM = "victim@example.test"
 
 
 def imported(tenant: Tenant, connection: Connection, content: bytes, *, upsert: bool = False) -> Any:
-    """Import a file unchanged. Return the job after its last step."""
+    """Import a file with this content, and return the job after its last chunk."""
     job = imports.start_import(tenant_id=tenant.pk, connection_id=connection.pk, rows=read_rows(io.BytesIO(content)), upsert=upsert)
     for _ in range(20):
         if run_job(job.pk):
@@ -106,9 +106,11 @@ ROWS: list[Any] = [
 
 
 @pytest.mark.parametrize("form", ["array", "lines"])
-def test_hostile_rows_change_no_user_and_end_no_job(tenant: Tenant, database_connection: Connection, victim: User, form: str) -> None:
+def test_hostile_rows_are_refused_one_by_one_and_change_no_user(
+    tenant: Tenant, database_connection: Connection, victim: User, form: str
+) -> None:
     texts = [json.dumps(row).replace("Infinity", "1e999") for row in ROWS]
-    # Duplicate names. Some readers use the first value, and others use the last value.
+    # An object with two members of the same name. Some JSON readers use the first value, and others use the last value.
     texts.append('{"email": "first@example.test", "email": 5}')
     content = f"[{','.join(texts)}]" if form == "array" else "\n".join(texts)
     before = User.objects.of(tenant.pk).filter(pk=victim.pk).values().get(), stored_password(victim)

@@ -1,4 +1,4 @@
-"""Reading the file of an import: both formats, bytes in chunks of any size, and the position of an error."""
+"""Reading the file of an import: a JSON array or JSON lines, bytes in pieces of any size, and the position of an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = st.lists(st.recursive(_SCALARS, lambda inner: st.lists(inner) | st.dicti
 
 
 class Dripping(io.BytesIO):
-    """A file that returns a few bytes at a time, so that every value is split at some point."""
+    """A file that returns at most `step` bytes at a time, so that every value is split at some point."""
 
     step = 1
 

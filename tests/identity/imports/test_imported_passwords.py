@@ -1,4 +1,7 @@
-"""Imported hashes. Published vectors of each algorithm match only their password, and hostile hashes are refused without computing them."""
+"""Imported password hashes.
+
+The published test vectors of each algorithm match only their password. Hostile hashes are refused without computing them.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def own(algorithm: str, value: str) -> dict[str, Any]:
     return {"algorithm": algorithm, "hash": {"value": value, "encoding": "utf8"}}
 
 
-# Source, description, password.
+# By the source of the test vector: the description of the hash as in an import, and the password.
 VECTORS: dict[str, tuple[dict[str, Any], str]] = {
     "RFC 1320, A.5": (plain("md4", "a448017aaf21d8525fc10ae87aa6729d"), "abc"),
     "RFC 1320, A.5, two blocks": (plain("md4", "e33b4ddc9c38f2199c3e7b164fcc0536"), "1234567890" * 8),
@@ -197,7 +200,7 @@ def test_hashes_that_cannot_be_verified_or_cost_too_much_are_refused_without_com
     with pytest.raises(Unusable) as refusal:
         check(description)
     assert (refusal.value.code, refusal.value.path) == (code, path)
-    # A hostile row that was stored by another process costs no computation either.
+    # The hash is also not computed if another process has stored the hostile description.
     assert not verify(stored_form(description), "password")
     assert time.monotonic() - started < 1.0
 

@@ -1,4 +1,4 @@
-"""Imports of users in chunks: resumed, repeated, and with errors per row. Exports with a cursor of the stream."""
+"""Imports of users in chunks, which are resumed after a stop and report the errors of each row. Exports with a cursor of the stream."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_an_upsert_overwrites_the_profile_and_keeps_the_password(tenant: Tenant,
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
 
 
-def test_an_imported_hash_is_stored(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_imported_password_hash_is_stored(tenant: Tenant, database_connection: Connection) -> None:
     imported(tenant, database_connection, [{"email": "ada@example.test", "password_hash": HASH}])
     assert PasswordCredential.objects.get(user__tenant=tenant).password_hash == bcrypt_form(HASH)
 
@@ -157,7 +157,7 @@ def test_a_second_row_for_the_same_user_is_a_duplicate_even_in_an_upsert(tenant:
     assert User.objects.of(tenant.pk).get(email="user7@example.test").given_name == "First"
 
 
-def test_users_log_in_with_hashes_of_other_systems(tenant: Tenant, database_connection: Connection, settings: Any) -> None:
+def test_users_log_in_with_imported_hashes_of_other_systems(tenant: Tenant, database_connection: Connection, settings: Any) -> None:
     described = {"algorithm": "sha1", "hash": {"value": "a9993e364706816aba3e25717850c26c9cd0d89d", "encoding": "hex"}}
     job = imported(
         tenant,
@@ -196,7 +196,7 @@ def test_second_factors_are_stored_encrypted_and_never_shown(tenant: Tenant, dat
     kept = list(EnrolledFactor.objects.of(tenant.pk))
     assert [(factor.kind, factor.address) for factor in kept] == [("totp", ""), ("phone", "+15551234567"), ("email", "a@example.test")]
     assert kept[0].secret() == "JBSWY3DPEHPK3PXP"
-    # The factors are accepted at the first login, even with a short secret of another system. The only event of the user names them.
+    # The first login accepts the factor, although the secret of the other system is short. The only event of the user names the factors.
     ada = User.objects.of(tenant.pk).get(email="ada@example.test")
     now = time.time()
     assert take_totp(ada, totp.code_of("JBSWY3DPEHPK3PXP", totp.step_at(now)), moment=now) == kept[0]
@@ -224,7 +224,7 @@ def test_a_user_of_another_connection_is_not_changed(tenant: Tenant, database_co
     assert User.objects.of(tenant.pk).get().given_name == "Ada"
 
 
-def test_a_row_that_cannot_be_shown_is_reported_without_the_invalid_part(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_report_of_a_row_omits_the_parts_that_cannot_be_stored(tenant: Tenant, database_connection: Connection) -> None:
     rows: list[object] = [
         {"email": "nul\x00@example.test", "na\x00me": "x", "app_metadata": {"a": "\ud800"}},
         {"email": "long@example.test", "user_metadata": {"a": "x" * 5000}, "surplus": 1},
@@ -248,7 +248,7 @@ def test_reserved_metadata_and_unsupported_user_names_are_refused(tenant: Tenant
     assert codes(job) == [(0, "NOT_PASSED"), (1, "NOT_PASSED")]
 
 
-def test_only_a_limited_number_of_bad_rows_is_stored_and_all_are_counted(
+def test_all_invalid_rows_are_counted_and_only_a_limited_number_is_stored(
     tenant: Tenant, database_connection: Connection, settings: Any
 ) -> None:
     settings.IMPORT_ERRORS_KEPT = 3

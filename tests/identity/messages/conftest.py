@@ -1,4 +1,4 @@
-"""Fixtures for tests of messages."""
+"""Fixtures for the tests of mails and text messages: a client of the management interface, a user, and reachable loopback servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real SMTP server for tests, and HTTP servers with the protocol of gateways."""
+"""An SMTP server for tests, and HTTP servers that answer like gateways for text messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.journeys.service import free_port
 
 @dataclass
 class Mailbox:
-    """Stores received mails. `answer` is its reply to each mail, and `accounts` are the accounts that may log in."""
+    """A mailbox that stores received mails. `answer` is its reply to each mail. `accounts` contains the password of each user name."""
 
     answer: str = "250 OK"
     accounts: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Mailbox:
 
 @contextmanager
 def smtp_server(mailbox: Mailbox) -> Iterator[int]:
-    """Serve the mailbox on loopback, and yield its port."""
+    """Run an SMTP server for the mailbox on loopback, and yield its port."""
     options: dict[str, Any] = {}
     if mailbox.accounts:
         options = {"authenticator": mailbox.authenticate, "auth_require_tls": False}
@@ -75,7 +75,10 @@ class Received:
 
 @dataclass
 class Gateway:
-    """Answers each request with the result of `answer`. None closes the connection after the request was read."""
+    """A gateway that answers each request with the status and body that `answer` returns.
+
+    If `answer` returns None, the server closes the connection after it has read the request.
+    """
 
     answer: Callable[[Received], tuple[int, Any] | None] = lambda _request: (201, {"sid": "SM1"})
     requests: list[Received] = field(default_factory=list)
@@ -83,7 +86,7 @@ class Gateway:
 
 @contextmanager
 def http_gateway(gateway: Gateway) -> Iterator[str]:
-    """Serve the gateway on loopback, and yield its URL."""
+    """Run an HTTP server for the gateway on loopback, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

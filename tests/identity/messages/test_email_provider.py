@@ -1,4 +1,4 @@
-"""The mail server of a tenant: configured over /emails/provider, used over real sockets."""
+"""The mail server of a tenant, which is configured at /emails/provider. The tests send mails to an SMTP server over real sockets."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_each_operation_requires_its_scope(tenant: Tenant) -> None:
     assert [answer.status for answer in answers] == [403] * 4
 
 
-def test_the_password_is_never_readable(api: Management, tenant: Tenant) -> None:
+def test_the_password_of_the_mail_server_is_never_readable(api: Management, tenant: Tenant) -> None:
     api.post("emails/provider", provider())
     api.patch("emails/provider", {"credentials": {"smtp_pass": SECRET + "2"}})
     row = MessageProvider.objects.of(tenant.pk).get()
@@ -112,7 +112,7 @@ def test_the_password_is_never_readable(api: Management, tenant: Tenant) -> None
         assert SECRET not in text
 
 
-def test_a_password_is_never_sent_to_another_host_or_account(api: Management, tenant: Tenant) -> None:
+def test_a_change_of_the_host_port_or_user_requires_the_password_again(api: Management, tenant: Tenant) -> None:
     api.post("emails/provider", provider())
     for changed in ({"smtp_host": "evil.example"}, {"smtp_port": 2525}, {"smtp_user": "other"}):
         refused = api.patch("emails/provider", {"credentials": changed})
@@ -184,7 +184,7 @@ def test_a_mail_whose_reply_is_lost_is_not_sent_again(api: Management, ada: User
     assert job.summary["delivery"] == "in_doubt"
 
 
-def test_a_server_on_a_private_network_is_not_contacted(api: Management, ada: User, settings: Any) -> None:
+def test_a_mail_server_on_a_private_network_is_not_contacted(api: Management, ada: User, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS, settings.OUTBOUND_ALLOW_HTTP = [], True
     mailbox = Mailbox()
     with smtp_server(mailbox) as port:
@@ -197,7 +197,7 @@ def test_a_server_on_a_private_network_is_not_contacted(api: Management, ada: Us
     assert (mailbox.mails, mailbox.logins) == ([], [])
 
 
-def test_a_server_without_tls_gets_no_password(api: Management, ada: User, settings: Any) -> None:
+def test_a_mail_server_without_tls_gets_no_password(api: Management, ada: User, settings: Any) -> None:
     settings.OUTBOUND_PRIVATE_NETWORKS, settings.OUTBOUND_ALLOW_HTTP = ["127.0.0.0/8"], False
     mailbox = Mailbox(accounts={"mailer": SECRET})
     with smtp_server(mailbox) as port:

@@ -1,4 +1,4 @@
-"""The texts of mails, in `/email-templates` and in sent mails."""
+"""The texts of mails: how clients write them at `/email-templates`, and how sent mails use them."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_each_operation_requires_its_scope(tenant: Tenant) -> None:
     assert [answer.status for answer in answers] == [403] * 4
 
 
-def test_another_tenant_has_its_own_texts(api: Management, ada: User) -> None:
+def test_the_text_of_another_tenant_is_not_used(api: Management, ada: User) -> None:
     other = TenantFactory.create()
     save_template(tenant_id=other.pk, name="verify_email", values={"subject": "Of the other", "body": "<p>other</p>"})
     assert api.get("email-templates/verify_email").status == 404
@@ -163,7 +163,7 @@ def test_a_template_names_the_sender_if_the_tenant_has_a_mail_provider(api: Mana
     assert mailbox.senders == ["shop@example.com"]
 
 
-def test_each_language_has_its_own_text_or_falls_back_to_the_default(tenant: Tenant) -> None:
+def test_a_mail_has_the_text_of_its_language_or_otherwise_the_default_text(tenant: Tenant) -> None:
     save_template(tenant_id=tenant.pk, name="reset_email", values={"subject": "For all", "body": "<p>all {{ url }}</p>"})
     save_template(tenant_id=tenant.pk, name="reset_email", values={"subject": "Deutsch", "body": "<p>deutsch</p>"}, language="de")
     for language, subject in (("de", "Deutsch"), ("de-AT", "Deutsch"), ("fr", "For all"), ("", "For all")):
@@ -173,7 +173,7 @@ def test_each_language_has_its_own_text_or_falls_back_to_the_default(tenant: Ten
     assert reset_template(tenant_id=tenant.pk, name="reset_email") == 2
 
 
-def test_a_text_for_one_language_has_no_settings_of_the_mail(tenant: Tenant) -> None:
+def test_settings_of_a_mail_are_ignored_in_the_text_for_one_language(tenant: Tenant) -> None:
     row = save_template(
         tenant_id=tenant.pk, name="reset_email", values={"subject": "x", "is_enabled": False, "result_url": "bad"}, language="de"
     )
@@ -200,7 +200,7 @@ def test_the_built_in_mail_contains_html_with_the_name_and_the_link(api: Managem
     assert "prefers-color-scheme: dark" in html
 
 
-def test_the_link_in_a_mail_redirects_to_the_result_address_of_the_template(tenant: Tenant) -> None:
+def test_the_page_of_a_link_redirects_to_the_result_url_of_the_template(tenant: Tenant) -> None:
     assert place_after(tenant.pk, "verify_email", email="a@example.com") == ""
     save_template(tenant_id=tenant.pk, name="verify_email", values={"result_url": "https://example.com/done?x=1&email=old"})
     found = place_after(tenant.pk, "verify_email", email="a+b@example.com")

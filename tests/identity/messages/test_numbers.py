@@ -1,4 +1,4 @@
-"""Phone numbers to which text messages may be sent."""
+"""The phone numbers to which the service sends text messages, and the numbers that it refuses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_no_line_break_is_kept_in_a_number(text: str) -> None:
         return
 
 
-def test_numbers_of_countries_that_are_not_listed_are_refused() -> None:
+def test_a_number_of_a_country_that_is_not_allowed_is_refused() -> None:
     assert normalized_number("+4915112345678", countries=("DE",)) == "+4915112345678"
     with pytest.raises(CountryRefused):
         normalized_number("+14155552671", countries=("DE", "AT"))

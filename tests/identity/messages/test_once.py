@@ -1,4 +1,4 @@
-"""A message is sent at most once per request, and its content is deleted as soon as possible."""
+"""A message is sent at most once, and its content is deleted as soon as it has been sent or given up."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_a_sent_message_is_not_sent_again_by_a_second_worker(tenant: Tenant) -> 
     job = queued(tenant)
     sent: list[int] = []
     for number in range(2):
-        # This worker has read the job before the first worker finished.
+        # Each worker has read the job before another worker changed it.
         stale = Job(pk=job.pk, tenant_id=tenant.pk, created_at=job.created_at)
         assert once.send_once(stale, lambda number=number: sent.append(number)) is None  # type: ignore[misc]
     assert (sent, stored(job).summary["delivery"]) == ([0], "sent")
 
 
-def test_nothing_is_queued_when_the_transaction_is_rolled_back(tenant: Tenant) -> None:
+def test_no_message_is_queued_if_the_transaction_is_rolled_back(tenant: Tenant) -> None:
     with transaction.atomic():
         queued(tenant)
         transaction.set_rollback(True)
@@ -67,7 +67,7 @@ def test_nothing_is_queued_when_the_transaction_is_rolled_back(tenant: Tenant) -
 
 def test_a_message_is_not_sent_again_after_a_worker_was_killed_while_sending_it(tenant: Tenant) -> None:
     job = queued(tenant)
-    # The state after a worker was killed between the two transactions.
+    # The state after a worker was killed between the transaction that claims the message and the transaction that records the result.
     assert once._claimed(job, None) is None
     assert run_job(job.pk)
     assert (mail.outbox, stored(job).summary["delivery"]) == ([], "sending")
@@ -96,14 +96,14 @@ def test_a_code_is_retried_only_before_it_expires(tenant: Tenant, settings: Any)
     assert lease <= timezone.now() + timedelta(seconds=10)
 
 
-def test_a_failed_job_keeps_no_secret(tenant: Tenant, settings: Any) -> None:
+def test_a_failed_job_deletes_the_content_of_its_message(tenant: Tenant, settings: Any) -> None:
     job = queued(tenant)
     settings.MAIL_IS_CONFIGURED = False
     assert run_job(job.pk)
     assert (stored(job).status, "sealed" in stored(job).parameters) == ("failed", False)
 
 
-def test_a_message_of_another_job_cannot_be_opened(tenant: Tenant) -> None:
+def test_a_job_cannot_open_the_sealed_message_of_another_job(tenant: Tenant) -> None:
     one, other = queued(tenant), queued(tenant)
     Job.objects.of(tenant.pk).filter(pk=one.pk).update(parameters=stored(other).parameters)
     assert run_job(one.pk)
@@ -144,7 +144,7 @@ def test_the_built_in_text_is_sent_if_a_template_fails_during_sending(tenant: Te
     assert CODE not in str(entry.facts)
 
 
-def test_a_canceled_job_sends_no_message(tenant: Tenant) -> None:
+def test_the_job_of_a_message_cannot_be_canceled(tenant: Tenant) -> None:
     job = queued(tenant)
     with pytest.raises(Exception, match="cannot be canceled"):
         cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="x")

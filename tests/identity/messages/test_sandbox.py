@@ -1,4 +1,4 @@
-"""Templates of tenants run in a sandbox: their allowed features, and attempts to leave the sandbox."""
+"""The sandbox in which templates of tenants run: which features a template may use, and attempts to leave the sandbox."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_plain_texts_are_not_escaped() -> None:
     assert rendered("{{ url }}", DATA, is_html=False) == DATA["url"]
 
 
-def test_templates_of_other_services_are_accepted() -> None:
+def test_common_features_of_the_liquid_language_work() -> None:
     source = "{% if user.user_metadata.lang == 'it' %}Ciao{% elsif x %}?{% else %}Hello{% endif %} {{ nobody.is.here | default: 'you' }}"
     assert html(source) == "Ciao you"
     assert html("{% for letter in few %}{{ forloop.index }}{{ letter }}{% endfor %}") == "1a2b"

@@ -1,4 +1,4 @@
-"""Text messages over real sockets: Twilio's wire format, signed webhooks, files, and the choice of the sender."""
+"""The senders of text messages: the wire format of Twilio, signed webhooks, files and the console, and how the sender is chosen."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sent(tenant: Tenant, connection: Connection | None = None, **changed: Any) -
 
 
 @pytest.mark.usefixtures("reachable")
-def test_twilio_gets_requests_in_its_own_format(tenant: Tenant, settings: Any) -> None:
+def test_twilio_gets_the_message_in_its_wire_format(tenant: Tenant, settings: Any) -> None:
     gateway = Gateway()
     connection = sms_connection(
         tenant, provider="twilio", twilio_sid="AC123", twilio_token=TOKEN, template="Code {{ code }}", **{"from": "+15005550006"}
@@ -64,7 +64,7 @@ def test_twilio_gets_requests_in_its_own_format(tenant: Tenant, settings: Any) -
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_messaging_service_replaces_a_sender_number(tenant: Tenant, settings: Any) -> None:
+def test_twilio_gets_the_messaging_service_instead_of_a_sender_number_if_one_is_configured(tenant: Tenant, settings: Any) -> None:
     gateway = Gateway()
     connection = sms_connection(tenant, twilio_sid="AC123", twilio_token=TOKEN, messaging_service_sid="MG1", **{"from": "+15005550006"})
     with http_gateway(gateway) as settings.TWILIO_BASE_URL:

@@ -1,4 +1,4 @@
-"""Fixtures of moves: a destination that records deliveries, and another installation."""
+"""Fixtures for tests of moves: a destination that records deliveries, and another installation as the target."""
 
 from __future__ import annotations
 

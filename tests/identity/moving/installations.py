@@ -1,4 +1,4 @@
-"""Two installations in one process: another database of the same server, and other lists of keys."""
+"""Two installations in one process. The second installation has another database on the same server, and other lists of keys."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ LISTS = ("SESSION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS", "ENCRYPTION_KEYS")
 
 
 def quiet(*_: object) -> None:
-    """Accept the progress of a step, and print nothing."""
+    """Accept a report about the progress of a step, and do not print it."""
 
 
 def new_keys(prefix: str) -> dict[str, dict[str, str]]:
-    """Return one new key for each list."""
+    """Return a list with one new key for each of the settings `LISTS`. The ids of the keys begin with `prefix`."""
     return {name: {f"{prefix}{number}": secrets.token_urlsafe(40)} for number, name in enumerate(LISTS)}
 
 
 class Target:
-    """Another installation. It has its own encryption key. Its other lists contain its own keys first, and then the source's keys."""
+    """Another installation. It has its own encryption key. Its other lists contain its own keys first, and then the keys of the source."""
 
     def __init__(self, database: str) -> None:
         self.database = database
@@ -44,7 +44,7 @@ class Target:
 
     @contextmanager
     def here(self, **changed: object) -> Iterator[None]:
-        """Run the block at the target."""
+        """Run the block with the database and the settings of the target. `changed` replaces further settings."""
         forget_hosts()
         with connected_to(self.database), override_settings(**{**self.keys, **changed}):
             yield
@@ -53,7 +53,7 @@ class Target:
 
 @contextmanager
 def other_installation() -> Iterator[Target]:
-    """Create the database of another installation, and remove it at the end."""
+    """Create the database of another installation, yield the installation, and drop the database at the end."""
     name = f"test_target_{secrets.token_hex(6)}"
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
         create_migrated(server, name)
@@ -62,7 +62,7 @@ def other_installation() -> Iterator[Target]:
 
 
 def exported(tenant: Tenant, directory: Path) -> Archive:
-    """Stop and export a tenant; return the complete archive."""
+    """Stop and export a tenant, and return the complete archive."""
     stopped(tenant)
     key, _ = read_or_make_key(directory.with_suffix(".key"), archive=directory)
     export_tenant(tenant_id=tenant.pk, directory=directory, key=key, progress=quiet)

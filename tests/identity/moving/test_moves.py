@@ -29,7 +29,7 @@ from tests.identity.test_tenant_deletion import rows_that_name
 
 
 class Killed(BaseException):
-    """Ends a step as abruptly as a signal."""
+    """An exception that ends a step as abruptly as a signal."""
 
 
 def killed_after(count: int) -> Callable[[str, int], None]:
@@ -88,14 +88,14 @@ def test_a_tenant_that_is_not_stopped_is_not_exported(populated: Tenant, tmp_pat
 
 
 @pytest.mark.parametrize("count", [0, 1, 7])
-def test_a_killed_export_continues_after_its_last_part(populated: Tenant, target: Target, tmp_path: Path, count: int) -> None:
+def test_a_killed_export_continues_after_the_last_part_that_it_wrote(populated: Tenant, target: Target, tmp_path: Path, count: int) -> None:
     stopped(populated)
     key = new_key()
     with pytest.raises(Killed):
         exporting.export_tenant(tenant_id=populated.pk, directory=tmp_path / "a", key=key, progress=killed_after(count))
     with pytest.raises(BadArchive, match="is incomplete"):
         open_archive(tmp_path / "a", key=key)
-    # After a crash, the last line of the file can be incomplete.
+    # After a crash, the last line of this file can be incomplete.
     with (tmp_path / "a" / "progress.jsonl").open("a") as file:
         file.write('{"number": 99')
     with pytest.raises(BadArchive, match="does not belong to this archive"):
@@ -124,7 +124,7 @@ def test_a_change_during_the_export_prevents_its_completion(populated: Tenant, t
     assert not archives.is_complete(tmp_path / "a")
 
 
-def test_an_export_of_a_tenant_that_ran_meanwhile_is_out_of_date(populated: Tenant, tmp_path: Path) -> None:
+def test_an_export_is_refused_if_the_tenant_was_started_after_the_export_began(populated: Tenant, tmp_path: Path) -> None:
     stopped(populated)
     key = new_key()
     with pytest.raises(Killed):
@@ -146,7 +146,7 @@ def test_an_export_of_a_tenant_that_ran_meanwhile_is_out_of_date(populated: Tena
         leaving.hand_over(old)
 
 
-def test_the_key_is_not_kept_in_the_archive(populated: Tenant, tmp_path: Path) -> None:
+def test_the_journey_key_cannot_be_stored_inside_the_archive(populated: Tenant, tmp_path: Path) -> None:
     with pytest.raises(BadArchive, match="outside the archive"):
         archives.read_or_make_key(tmp_path / "a" / "key", archive=tmp_path / "a")
     key, is_new = archives.read_or_make_key(tmp_path / "key", archive=tmp_path / "a")
@@ -175,7 +175,7 @@ def test_an_export_that_was_killed_while_it_wrote_its_first_line_begins_again(po
     assert archives.is_complete(tmp_path / "a")
 
 
-def test_an_archive_shows_nothing_without_its_key(populated: Tenant, tmp_path: Path) -> None:
+def test_the_files_of_an_archive_contain_no_readable_data_of_the_tenant(populated: Tenant, tmp_path: Path) -> None:
     exported(populated, tmp_path / "archive")
     content = b"".join(path.read_bytes() for path in (tmp_path / "archive").rglob("*") if path.is_file())
     assert f"@{populated.pk}.test".encode() not in content
@@ -262,13 +262,17 @@ def test_the_error_names_missing_and_different_keys(populated: Tenant, target: T
 
 
 @pytest.mark.parametrize("name", ["EVENT_ATTRIBUTE_PREFIX", "EVENT_SOURCE_NAMESPACE", "DATABASE_STRATEGY"])
-def test_settings_that_consumers_see_must_be_equal(populated: Tenant, target: Target, tmp_path: Path, name: str) -> None:
+def test_settings_whose_values_consumers_see_must_be_equal_in_both_installations(
+    populated: Tenant, target: Target, tmp_path: Path, name: str
+) -> None:
     archive = exported(populated, tmp_path / "archive")
     with target.here(**{name: "other"}):
         refused(archive, f"{name} is .* at the source and 'other' here")
 
 
-def test_names_that_are_taken_are_refused_before_anything_is_written(populated: Tenant, target: Target, tmp_path: Path) -> None:
+def test_an_import_is_refused_before_its_first_write_if_a_host_address_or_id_is_in_use(
+    populated: Tenant, target: Target, tmp_path: Path
+) -> None:
     email = Staff.objects.filter(tenant=populated).values_list("email", flat=True)[0]
     archive = exported(populated, tmp_path / "archive")
     with target.here():
@@ -292,7 +296,7 @@ def test_names_that_are_taken_are_refused_before_anything_is_written(populated: 
 
 
 @pytest.mark.parametrize("count", [0, 1, 9])
-def test_a_killed_import_continues_after_its_last_part(populated: Tenant, target: Target, tmp_path: Path, count: int) -> None:
+def test_a_killed_import_continues_after_the_last_part_that_it_read(populated: Tenant, target: Target, tmp_path: Path, count: int) -> None:
     archive = exported(populated, tmp_path / "archive")
     with target.here():
         with pytest.raises(Killed):
@@ -387,7 +391,9 @@ def test_only_the_receipt_of_the_source_opens_the_tenant(populated: Tenant, targ
         assert AuditEntry.objects.filter(tenant_id=populated.pk, act="Opened the tenant after its move").exists()
 
 
-def test_a_tenant_that_was_not_exported_is_not_handed_over(populated: Tenant, target: Target, tmp_path: Path) -> None:
+def test_a_hand_over_is_refused_at_the_target_and_after_the_tenant_was_started_again(
+    populated: Tenant, target: Target, tmp_path: Path
+) -> None:
     archive = exported(populated, tmp_path / "archive")
     with target.here():
         importing.import_tenant(archive, progress=quiet)
@@ -408,7 +414,7 @@ def test_a_moved_tenant_is_removed_at_the_source_and_can_come_back(populated: Te
     with target.here():
         back = exported(populated, tmp_path / "back")
         keys = set(User.objects.of(populated.pk).values_list("first_key", flat=True))
-    # The target of the first move is the source of the move back. It has its own key in each list.
+    # The target of the first move is the source of the move back, and has an own key in each list, which the first source lacks.
     others = {name: {key: value for key, value in target.keys[name].items() if key != "t1"} for name in ("SESSION_KEYS", "CURSOR_KEYS")}
     told = " ".join(refusals(back))
     assert all(f"{name} lacks the keys {next(iter(added))}" in told for name, added in others.items())

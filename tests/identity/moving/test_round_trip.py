@@ -1,4 +1,4 @@
-"""A tenant with a row of every model moves: every row arrives, and secrets are readable with the keys of the target alone."""
+"""The move of a tenant with a row of every model. Every row arrives, and the target can read every secret with its own keys alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_every_row(tenant: Tenant) -> Rows:
 
 
 def _unsealed(table: CarriedTable, sealed: Sealed) -> Any:
-    """Return a value with the structure that the column stores."""
+    """Return a value with the structure of the column, with a text that is not sealed yet in the place of each secret."""
     if sealed.members:
         return {sealed.members[0]: "x", "kept": 1}
     if table.model is ActionVersion:
@@ -77,7 +77,7 @@ def test_every_table_arrives_and_the_removal_leaves_no_trace(tenant: Tenant, tar
         assert not AuditEntry.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_an_opened_tenant_has_the_status_that_it_had(tenant: Tenant, target: Target, tmp_path: Path) -> None:
+def test_an_opened_tenant_has_the_status_that_it_had_before_the_stop(tenant: Tenant, target: Target, tmp_path: Path) -> None:
     with_every_row(tenant)
     Tenant.objects.filter(pk=tenant.pk).update(status="suspended", event_retention_days=9)
     archive = exported(tenant, tmp_path / "archive")

@@ -1,4 +1,4 @@
-"""A stopped tenant: the answers of its hosts, the work that workers skip, and how it starts again."""
+"""A stopped tenant: the responses of its hosts, the work that workers skip, and how a tenant is started again."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_stop_and_a_start_restore_the_earlier_status_of_the_tenant(tenant: Ten
     assert list(acts)[-2:] == ["Stopped the tenant for a move", "Started the tenant again"]
 
 
-def test_a_tenant_that_is_being_deleted_or_arriving_cannot_be_stopped(tenant: Tenant) -> None:
+def test_a_tenant_that_is_being_deleted_or_that_is_arriving_cannot_be_stopped(tenant: Tenant) -> None:
     put(tenant, "arriving")
     with pytest.raises(MoveRefused, match="is arriving"):
         stopping.stop_tenant(tenant_id=tenant.pk)
@@ -81,7 +81,7 @@ def test_a_tenant_that_is_being_deleted_or_arriving_cannot_be_stopped(tenant: Te
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_only_a_move_can_change_the_status_of_a_stopped_tenant(tenant: Tenant, status: str) -> None:
+def test_a_stopped_tenant_cannot_be_activated_suspended_or_deleted(tenant: Tenant, status: str) -> None:
     put(tenant, status)
     for wanted in ("active", "suspended"):
         with pytest.raises(NotSupported):
@@ -173,7 +173,7 @@ def test_a_stop_reports_events_without_a_position_and_unrecorded_changes(tenant:
     assert stopped.still_runs() == []
 
 
-def test_a_stop_waits_for_transactions_that_began_before_the_stop(tenant: Tenant) -> None:
+def test_a_stop_reports_transactions_that_began_before_the_stop_until_they_end(tenant: Tenant) -> None:
     begun, ends = threading.Event(), threading.Event()
 
     def writes() -> None:
@@ -201,7 +201,7 @@ def test_a_stop_reports_a_running_delivery(tenant: Tenant, recorder: object) -> 
     assert stopping.stop(tenant.pk).still_runs() == ["1 deliveries are running."]
 
 
-def test_the_command_asks_for_confirmation_and_waits(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stop_command_asks_for_confirmation_and_waits_until_no_work_runs(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builtins.input", lambda _: "another")
     with pytest.raises(CommandError, match="Nothing was changed"):
         call_command("tenants", "stop", tenant.pk)
@@ -216,7 +216,7 @@ def test_the_command_asks_for_confirmation_and_waits(tenant: Tenant, monkeypatch
     assert Tenant.objects.get(pk=tenant.pk).status == "active"
 
 
-def test_a_tenant_that_was_moved_away_starts_again_only_with_the_option_after_hand_over(tenant: Tenant) -> None:
+def test_a_tenant_that_was_handed_over_starts_again_only_with_the_option_after_hand_over(tenant: Tenant) -> None:
     stopping.stop_tenant(tenant_id=tenant.pk)
     put(tenant, "moved")
     with pytest.raises(CommandError, match="was handed over"):

@@ -18,7 +18,7 @@ INACTIVE = {"identifier": {"active": False}}
 REQUIRED = {"profile_required": True}
 
 
-def test_sent_values_have_precedence_over_the_defaults() -> None:
+def test_values_of_the_request_replace_the_default_options() -> None:
     options = database_options({"passwordPolicy": "low", "import_mode": True})
     assert options["passwordPolicy"] == "low"
     assert options["import_mode"] is True
@@ -86,12 +86,12 @@ def test_contradictory_options_of_a_database_connection_are_refused(options: dic
         ({"attributes": "odd"}, False),
     ],
 )
-def test_user_names_are_accepted_if_the_options_allow_them(options: dict[str, Any], expected: bool) -> None:
+def test_the_options_determine_whether_users_can_have_user_names(options: dict[str, Any], expected: bool) -> None:
     assert takes_username(options) is expected
 
 
 @pytest.mark.parametrize("shortest", [1, LONGEST])
-def test_the_least_length_of_a_password_can_have_both_limits(shortest: int) -> None:
+def test_the_minimum_length_of_a_password_can_be_set_from_one_to_its_limit(shortest: int) -> None:
     assert options_problem("database", {"password_complexity_options": {"min_length": shortest}}, is_database=True) is None
     for beyond in (0, LONGEST + 1):
         problem = options_problem("database", {"password_complexity_options": {"min_length": beyond}}, is_database=True)
@@ -117,7 +117,7 @@ def test_the_attributes_of_a_database_connection_are_checked(attributes: dict[st
 
 
 @pytest.mark.parametrize("rival", ["requires_username", "validation"])
-def test_attributes_exclude_the_older_options(rival: str) -> None:
+def test_the_option_attributes_cannot_be_set_together_with_the_older_options(rival: str) -> None:
     problem = options_problem("database", {"attributes": {"email": {}}, rival: None}, is_database=True)
     assert problem == f"Cannot set both options.attributes and options.{rival}"
 
@@ -137,7 +137,7 @@ def test_attributes_exclude_the_older_options(rival: str) -> None:
         ({"attributes": {"email": {"identifier": {"active": 0}, "profile_required": "yes"}}}, ("email",), ()),
     ],
 )
-def test_the_options_name_the_identifiers_and_the_required_attributes(
+def test_the_identifiers_and_the_required_attributes_are_read_from_the_options(
     options: dict[str, Any], identifiers: tuple[str, ...], required: tuple[str, ...]
 ) -> None:
     assert login_identifiers(options) == identifiers

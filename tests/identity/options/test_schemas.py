@@ -1,4 +1,4 @@
-"""The options that clients can read, for every strategy."""
+"""Which options of a connection clients can read back, and which options are sealed, for every strategy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from identity.options.schemas import DATABASE, SCHEMAS, schema_of
 from identity.options.schemas.nodes import Members, is_declared, is_kept, joined, names_of, path_of, secret_paths, split
 from tests.factories.option_secrets import options_with_secrets
 
-# Options that clients of each strategy write and must be able to read back.
+# By strategy: options that clients write and must be able to read back.
 ORDINARY: dict[str, dict[str, Any]] = {
     "oidc": {
         "client_id": "c",
@@ -95,7 +95,7 @@ def test_every_secret_is_sealed_and_restored_to_its_path(strategy: str) -> None:
     assert joined(parts.shown, parts.secrets) == options
 
 
-def test_five_names_are_secrets_of_every_strategy() -> None:
+def test_five_names_are_names_of_secrets_in_every_strategy() -> None:
     for strategy in SCHEMAS:
         declared = set(secret_paths(schema_of(strategy, is_database=False)))
         assert {"client_secret", "password", "private_key", "bindPassword", "token"} <= declared, strategy
@@ -154,11 +154,13 @@ def test_paths_distinguish_names_with_slashes_and_tildes() -> None:
         ({"a": {"r": 1}}, {"a": None}, False),
         ({"a": {"r": 1}}, {"a": "text"}, False),
         ({"a": {"r": 1}}, {"a": [{"s": 1}]}, False),
-        # The client could read the object and has left it out.
+        # The client can read the object around the member. A request without the object removes it.
         ({"a": {"r": 1}}, {}, False),
     ],
 )
-def test_a_sealed_member_is_kept_by_a_change_that_does_not_name_it(shown: dict[str, Any], sent: dict[str, Any], expected: bool) -> None:
+def test_a_change_keeps_a_sealed_member_unless_it_names_the_member_or_removes_the_object_around_it(
+    shown: dict[str, Any], sent: dict[str, Any], expected: bool
+) -> None:
     assert is_kept("a/s", shown=shown, sent=sent) is expected
 
 

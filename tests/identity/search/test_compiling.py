@@ -1,4 +1,4 @@
-"""Values of a field: dates, numbers, booleans, JSON and identities, and the errors for invalid values."""
+"""How the values in a query are compiled for each kind of field: dates, numbers, booleans, JSON and identities, and invalid values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def moment(*parts: int) -> datetime:
         ("created_at:2026-12", moment(2026, 12, 1), moment(2027, 1, 1)),
         ("created_at:2026-01-31", moment(2026, 1, 31), moment(2026, 2, 1)),
         ('created_at:"2026-01-31T10:00:05Z"', moment(2026, 1, 31, 10, 0, 5), moment(2026, 1, 31, 10, 0, 6)),
-        # Responses truncate a time to milliseconds. The row has microseconds.
+        # Responses truncate times to milliseconds, and rows contain microseconds. So the range contains the whole millisecond.
         ('created_at:"2026-01-31T10:00:05.123Z"', moment(2026, 1, 31, 10, 0, 5, 123000), moment(2026, 1, 31, 10, 0, 5, 124000)),
         ('created_at:"2026-01-31T10:00+02:00"', moment(2026, 1, 31, 8), moment(2026, 1, 31, 8, 1)),
         ("created_at:[2026-01-01 TO *]", moment(2026, 1, 1), None),
@@ -41,7 +41,7 @@ def test_dates_and_numbers_are_compiled_to_ranges(text: str, start: object, end:
     assert (compiled.start, compiled.end) == (start, end)
 
 
-def test_each_kind_of_field_has_its_own_comparison() -> None:
+def test_each_kind_of_field_is_compiled_to_its_own_comparison() -> None:
     assert compiled_search("email_verified:false") == ValueIs("email_verified", value=False, needs="email")
     assert compiled_search("email.domain:Corp.com") == DomainIs("email", "Corp.com")
     assert compiled_search('last_ip:"2001:db8::0001"') == ValueIs("last_ip", "2001:db8::1")
@@ -52,7 +52,7 @@ def test_each_kind_of_field_has_its_own_comparison() -> None:
         assert compiled_search(nothing) == Never(), nothing
 
 
-def test_a_text_cannot_end_its_literal_in_a_json_path() -> None:
+def test_quotes_and_backslashes_in_a_value_are_escaped_in_the_json_path() -> None:
     found = compiled_search(r'app_metadata.a\"b:"x\" || $.y == \"z\\"')
     assert found == JsonHolds("app_metadata", r'$."a\"b" == "x\" || $.y == \"z\\"', is_indexed=True)
     assert compiled_search("multifactor:guardian") == JsonHolds("multifactor", '$ == "guardian"', is_indexed=False)

@@ -1,4 +1,4 @@
-"""The grammar of a query: operators as in Lucene, escapes, wildcards, ranges, and refused queries."""
+"""The grammar of a search query: the operators of Lucene, escapes, wildcards and ranges, and the queries that are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ A_OR_B: Clause = AnyOf((A, B))
         ("a b", AnyOf((A, B))),
         ("a OR b OR c", AnyOf((A, B, C))),
         ("a AND b", AllOf((A, B))),
-        # Lucene: AND makes the terms on both sides required, OR leaves a term optional. Required terms make optional terms irrelevant.
+        # As in Lucene, AND makes the terms on both sides required, and OR leaves a term optional. Beside a required term, an optional term
+        # has no effect.
         ("a OR b AND c", AllOf((B, C))),
         ("a AND b OR c", AllOf((A, B))),
         ("(a AND b) OR c", AnyOf((AllOf((A, B)), C))),

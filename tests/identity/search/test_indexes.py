@@ -1,4 +1,4 @@
-"""The indexes of the search: the index that each query uses, the error of a server that may not create indexes, and their repair."""
+"""The indexes of the search of users: which index a query uses, a role that may not create indexes, and the repair of indexes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def without_indexes(committed_db: None) -> Iterator[None]:
 
 
 def plan_of(tenant_id: str, query: str, index: str) -> str:
-    """Return the plan of a search with `index` as the only index, because in a small table the planner may use any index."""
+    """Return the plan of a search.
+
+    `index` is the only valid index of the table, because the planner could use any index of a small table.
+    """
     rows = User.objects.of(tenant_id).filter(UserConditions(tenant_id).of(compiled_search(query))).order_by()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
@@ -60,7 +63,7 @@ def plan_of(tenant_id: str, query: str, index: str) -> str:
         ("last_login:[2026-01-01 TO *]", "identity_user_by_last_login", "2026"),
     ],
 )
-def test_a_query_uses_its_index(ada: User, query: str, index: str, narrows: str) -> None:
+def test_each_kind_of_query_uses_the_index_for_it(ada: User, query: str, index: str, narrows: str) -> None:
     condition = next(line for line in plan_of(ada.tenant_id, query, index).split("Index Cond: ")[1:])
     assert narrows in condition
 
@@ -72,7 +75,7 @@ def test_searches_work_without_the_indexes(ada: User, without_indexes: None) -> 
         assert [row.pk for row in rows] == [ada.pk], query
 
 
-def test_a_role_that_may_not_create_indexes_gets_an_explanation_and_no_failure(without_indexes: None) -> None:
+def test_for_a_role_that_may_not_create_indexes_the_missing_index_is_reported_without_a_failure(without_indexes: None) -> None:
     role = f"nobody_{secrets.token_hex(4)}"
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE ROLE {role}")
@@ -94,7 +97,7 @@ def test_a_role_that_may_not_create_indexes_gets_an_explanation_and_no_failure(w
 def test_the_command_creates_missing_and_invalid_indexes(without_indexes: None) -> None:
     call_command("build_search_indexes", stdout=StringIO())
     with connection.cursor() as cursor:
-        # The state after an interrupted CREATE INDEX CONCURRENTLY.
+        # The state after a CREATE INDEX CONCURRENTLY that was interrupted: the index exists and is invalid.
         cursor.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", [INDEXES[0].name])
     assert [index.name for index in missing_search_indexes(connection)] == [INDEXES[0].name]
     said = StringIO()

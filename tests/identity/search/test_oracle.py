@@ -1,4 +1,4 @@
-"""Random queries compared with a simple evaluation of the documents. PostgreSQL must find the same users, separately for each tenant."""
+"""Random queries. For each tenant, PostgreSQL must find the same users as a simple evaluation of the query on the documents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Leaf(NamedTuple):
 
 @pytest.fixture
 def two_tenants(tenant: Tenant, database_connection: Connection) -> list[str]:
-    """Two tenants with equal data, each with a linked identity."""
+    """Create two tenants with equal users, and return their ids. In each tenant, one user has a linked identity."""
     other = tenants.create_tenant(tenant_id=f"{tenant.pk[:50]}-other", name="Other", host=f"{tenant.pk[:50]}-other.example.test")
     for one in (tenant.pk, other.pk):
         people = database_connection if one == tenant.pk else make_connection(tenant_id=one, name=database_connection.name)
@@ -128,7 +128,7 @@ def value_leaves() -> st.SearchStrategy[Leaf]:
 
 
 def _leaves_at(value: Any, path: list[str]) -> list[Any]:
-    """Return the values that a document index contains for a path: the elements of arrays, and no value for null."""
+    """Return the values of a JSON document at a path: each element of an array, each leaf of an object, and no value for null."""
     if isinstance(value, list):
         return [leaf for item in value for leaf in _leaves_at(item, path)]
     if path:
@@ -184,7 +184,7 @@ def _escaped(text: str) -> str:
 
 
 def _level(operators: list[str], modifiers: list[str], parts: list[Leaf]) -> Leaf:
-    """Join the terms of one level, and evaluate them as Lucene's classic parser does."""
+    """Join the terms of one level to a query, with a test that evaluates the terms as the classic parser of Lucene does."""
     text = ""
     required: list[Test] = []
     optional: list[Test] = []
@@ -232,7 +232,7 @@ def test_random_queries_find_the_same_users_as_the_simple_evaluation(two_tenants
     @settings(max_examples=sized(50, deep=300), deadline=None, suppress_health_check=list(HealthCheck))
     @given(query=queries(), walk=st.sampled_from([1, 4, reading.WALK]))
     def holds(query: Leaf, walk: int) -> None:
-        # A low row limit also tests the other query plans of a page.
+        # `walk` limits the rows that a page reads. A low limit tests the query plan for searches that need more rows.
         monkeypatch.setattr(reading, "WALK", walk)
         compiled = compiled_search(query.text)
         for one in two_tenants:
