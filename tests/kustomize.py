@@ -1,4 +1,7 @@
-"""The part of kustomize that `deploy/kubernetes` needs: resources, images, and JSON patches (RFC 6902) by kind and name."""
+"""An implementation of the parts of kustomize that `deploy/kubernetes` uses.
+
+These parts are resources, images, and JSON patches (RFC 6902) of objects with a kind and name.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _KNOWN = {"apiVersion", "kind", "resources", "images", "patches"}
 
 
 def built(directory: Path) -> list[Object]:
-    """Return the objects of a kustomization. Raise an error for unknown members."""
+    """Return the objects of the kustomization in `directory`. Raise `NotImplementedError` for members that are not supported."""
     plan = yaml.safe_load((directory / "kustomization.yaml").read_text())
     if unknown := set(plan) - _KNOWN:
         raise NotImplementedError(f"{directory.name}: {sorted(unknown)}")
@@ -30,17 +33,20 @@ def built(directory: Path) -> list[Object]:
 
 
 def pods(objects: list[Object]) -> dict[str, Object]:
-    """Return the pod of each workload, by the name of the workload."""
+    """Return the specification of the pod of each workload, by the name of the workload."""
     return {found["metadata"]["name"]: found["spec"]["template"]["spec"] for found in objects if "template" in found.get("spec", {})}
 
 
 def containers(objects: list[Object]) -> list[Object]:
-    """Return the containers of all workloads."""
+    """Return the specifications of all containers of all workloads, including init containers."""
     return [each for pod in pods(objects).values() for each in [*pod.get("initContainers", []), *pod["containers"]]]
 
 
 def apply(target: Any, operation: Object) -> None:
-    """Apply one operation: add, replace or remove. Replacing or removing a missing member raises `KeyError` or `IndexError`."""
+    """Apply one operation (add, replace or remove) of a JSON patch to `target`.
+
+    Replacing or removing a missing member raises `KeyError` or `IndexError`. Other operations raise `NotImplementedError`.
+    """
     *parents, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
     for part in parents:
         target = target[int(part) if isinstance(target, list) else part]

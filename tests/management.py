@@ -1,4 +1,4 @@
-"""A client of the management interface. It sends real requests through the ASGI application, with tokens from the service."""
+"""A client of the management interface. It calls the ASGI application directly, with tokens from the token endpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from identity.models import Tenant
 
 @dataclass(frozen=True)
 class Answer:
-    """Status, headers in lower case, and the body."""
+    """A response: its status, its headers with names in lower case, and its body."""
 
     status: int
     headers: dict[str, str]
@@ -33,7 +33,7 @@ class Answer:
 
 
 class Management:
-    """Calls `/api/v2` on the host of one tenant. Paths are percent-encoded, as a client sends them."""
+    """A client of `/api/v2` on the host of one tenant. Callers pass paths with percent-encoding, as a client sends them."""
 
     def __init__(self, tenant: Tenant, *, scope: str | None = None) -> None:
         self.host = f"{tenant.pk}.example.test"
@@ -64,7 +64,7 @@ class Management:
         query: Iterable[tuple[str, Any]] | dict[str, Any] = (),
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """Send a request. A body that is not bytes is sent as JSON."""
+        """Send a request, and return the response. A body that is not bytes is sent as JSON."""
         content = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         sent = {"host": self.host, "authorization": f"Bearer {self.token}", "content-length": str(len(content))}
         if content:
@@ -75,7 +75,7 @@ class Management:
 
 
 def token_of(host: str, client: Client, secret: str, *, scope: str | None = None) -> str:
-    """Request a token from the token endpoint, with every scope or with the named scopes."""
+    """Request a token for the management interface from the token endpoint, with the scopes in `scope` or with every scope."""
     form = {"grant_type": "client_credentials", "client_id": client.client_id, "client_secret": secret}
     form |= {"audience": f"http://{host}/api/v2/"} | ({"scope": scope} if scope else {})
     headers = {"host": host, "content-type": "application/json"}
@@ -85,7 +85,7 @@ def token_of(host: str, client: Client, secret: str, *, scope: str | None = None
 
 
 def request(method: str, target: str, query: str, headers: dict[str, str], body: bytes) -> Answer:
-    """Send one request to the application, as a server does, with the encoded path and the decoded path."""
+    """Call the application with one request, as a server does, and return the response. `target` is the encoded path."""
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -107,7 +107,7 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
 
         async def receive() -> MutableMapping[str, Any]:
             if not waiting:
-                # The client stays connected until it has its response.
+                # The client does not disconnect before it has received its response.
                 await asyncio.Event().wait()
             return waiting.pop()
 
@@ -117,10 +117,10 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
         try:
             await application(scope, receive, send)
         finally:
-            # A request for a stream starts tasks that a server stops when it ends.
+            # Stop the tasks that a request for an event stream starts. A server would stop these tasks at its end.
             await stop_runtime()
 
-    # A call leaves a variable in its context, and every later call in this context would copy it. So each call gets its own context.
+    # Run each call in a new context: a call sets a variable in its context, and the context of later calls must not contain the variable.
     contextvars.copy_context().run(async_to_sync(run))
     start = messages[0]
     received = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
@@ -128,5 +128,5 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
 
 
 def segment(value: str) -> str:
-    """Encode an id as client libraries do, including slashes."""
+    """Return an id with percent-encoding for use in a path. Slashes are encoded, too, as client libraries do."""
     return quote(value, safe="")

@@ -1,4 +1,4 @@
-"""Checks a password against the stored hash of a user."""
+"""Reports whether a password matches the stored hash of a user."""
 
 from __future__ import annotations
 

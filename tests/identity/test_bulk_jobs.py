@@ -1,4 +1,4 @@
-"""Jobs on selected rows: refusals, later checks of the author's permission, and the state after a crash."""
+"""Bulk acts that run as jobs: refusals, repeated checks of the author's permission, and the state after a crash."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def blocked(tenant: Tenant) -> int:
     return User.objects.of(tenant.pk).filter(blocked=True).count()
 
 
-def test_only_a_staff_account_can_start_a_job(tenant: Tenant, people: list[User]) -> None:
+def test_only_a_staff_account_can_start_a_bulk_act(tenant: Tenant, people: list[User]) -> None:
     for act in (None, Act(Actor("client", "c", "c")), Act(Actor("command", "root", "root"))):
         with acting(act), pytest.raises(NobodyActs):
             start_bulk_job(tenant_id=tenant.pk, act=BLOCK_USERS, rows=BLOCK_USERS.rows_of(tenant.pk))
@@ -65,8 +65,8 @@ def test_a_job_never_selects_rows_of_other_tenants(tenant: Tenant, staff: Staff,
     assert blocked(tenant) == 0
 
 
-def test_keys_of_another_tenant_in_a_job_count_as_missing_rows(tenant: Tenant, staff: Staff, people: list[User]) -> None:
-    """The stored keys are not trusted. The job searches each row in its own tenant."""
+def test_keys_of_rows_of_another_tenant_count_as_missing_rows(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+    """A job searches the rows of its stored keys only in its own tenant, because the stored keys are not trusted."""
     other = new_tenant("other")
     foreign = started(tenant, staff)
     job = started(other, new_staff(other))
@@ -94,7 +94,7 @@ def test_a_refusal_by_a_service_is_recorded_and_the_other_rows_are_processed(ten
 
 def test_only_the_row_that_fails_is_rolled_back(tenant: Tenant, staff: Staff, people: list[User], caplog: pytest.LogCaptureFixture) -> None:
     with database.cursor() as cursor:
-        # The value is too large for an event.
+        # The metadata is too large for an event, so the service cannot record the change of this row.
         cursor.execute(
             "UPDATE identity_user SET app_metadata = jsonb_build_object('x', repeat('x', 2000000)) WHERE id = %s", [people[1].pk]
         )
@@ -108,11 +108,11 @@ def test_only_the_row_that_fails_is_rolled_back(tenant: Tenant, staff: Staff, pe
     assert User.objects.of(tenant.pk).get(pk=people[1].pk).blocked is None
 
 
-def test_a_row_that_exceeds_the_time_limit_of_a_task_ends_the_job_without_endless_retries(
+def test_a_job_fails_after_a_few_attempts_if_a_row_exceeds_the_time_limit_of_the_task(
     tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait(_row: User) -> None:
-        # The interruption comes while the task waits for the database, so its connection is unusable afterwards.
+        # The time limit interrupts the task while it waits for a response of the database. Afterwards, the connection is unusable.
         database.ensure_connection()
         database.connection.pgconn.send_query(b"SELECT 1")
         raise SoftTimeLimitExceeded
@@ -157,7 +157,7 @@ def test_a_row_that_was_deleted_in_the_meantime_is_counted_as_missing(tenant: Te
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"role": "auditor"}, {"tenant": None, "role": "auditor"}, "deleted", "moved"])
-def test_a_job_stops_when_its_author_loses_the_permission(tenant: Tenant, staff: Staff, people: list[User], change: object) -> None:
+def test_a_job_stops_if_its_author_loses_the_permission(tenant: Tenant, staff: Staff, people: list[User], change: object) -> None:
     job = started(tenant, staff)
     if change == "deleted":
         staff.delete()
@@ -170,12 +170,12 @@ def test_a_job_stops_when_its_author_loses_the_permission(tenant: Tenant, staff:
     assert blocked(tenant) == 0
 
 
-def test_a_tenant_admin_cannot_start_an_act_for_operators(tenant: Tenant, staff: Staff) -> None:
+def test_a_tenant_admin_cannot_start_a_bulk_act_that_only_platform_operators_may_run(tenant: Tenant, staff: Staff) -> None:
     assert ended(started(tenant, staff, deletion_act(CustomDomain))).status == "failed"
     assert CustomDomain.objects.of(tenant.pk).exists()
 
 
-def test_a_job_whose_act_no_longer_exists_fails(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_a_job_fails_if_its_bulk_act_no_longer_exists_in_the_code(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     job = started(tenant, staff)
     job.parameters = {**job.parameters, "act": "identity.user:forget"}
     job.save()
@@ -183,14 +183,14 @@ def test_a_job_whose_act_no_longer_exists_fails(tenant: Tenant, staff: Staff, pe
     assert ended(job).status_details == "The service no longer has this act."
 
 
-def test_an_interrupted_step_changes_nothing_and_is_repeated_once(
+def test_an_interrupted_chunk_changes_no_row_and_is_repeated(
     tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("identity.services.bulk_jobs._ROWS_PER_STEP", 2)
     job = started(tenant, staff)
     assert run_next_chunk(job.pk)
     with database.cursor() as cursor:
-        # The worker is killed after its rows are written and before the step commits.
+        # The constraint makes the chunk fail after it has written its rows, as if the worker were killed before the commit.
         cursor.execute("ALTER TABLE identity_job ADD CONSTRAINT cut_off CHECK (NOT (summary @> '{\"done\": 4}')) NOT VALID")
         try:
             with pytest.raises(Exception, match="cut_off"):
@@ -216,7 +216,7 @@ def test_a_canceled_job_deletes_its_selection(tenant: Tenant, staff: Staff, peop
         cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor=staff.email)
 
 
-def test_the_sweep_finds_a_job_whose_message_was_lost(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_the_sweep_takes_a_job_whose_message_to_a_worker_was_lost(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     job = started(tenant, staff)
     assert job.pk in take_all_unattended_jobs()
 

@@ -1,4 +1,7 @@
-"""A changed `DATABASE_STRATEGY` with existing data. Every process refuses to start, and the error names both values."""
+"""The setting `DATABASE_STRATEGY` is changed although connections with the old value exist.
+
+Every process refuses to start, and the error names both values.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy, written_strategy
 
-# The test database contains connections of this strategy, which other tests have created.
+# Parts of the error. It names the strategy "database", because other tests have also created connections with this strategy.
 NAMED = ("DATABASE_STRATEGY is 'people'", "written with 'database'", "set DATABASE_STRATEGY=database again")
 
 
@@ -28,7 +31,7 @@ def changed(tenant: Tenant, settings: Settings) -> None:
     settings.CHECK_DATABASE_STRATEGY = base.CHECK_DATABASE_STRATEGY
 
 
-def test_only_existing_connections_of_another_strategy_prevent_a_start(tenant: Tenant, settings: Settings) -> None:
+def test_only_existing_connections_with_another_database_strategy_prevent_a_start(tenant: Tenant, settings: Settings) -> None:
     own = Connection.all_tenants.filter(tenant_id=tenant.pk)
     create_connection(tenant_id=tenant.pk, name="corp", strategy="samlp")
     settings.DATABASE_STRATEGY = "people"
@@ -40,7 +43,7 @@ def test_only_existing_connections_of_another_strategy_prevent_a_start(tenant: T
 
 
 @pytest.mark.usefixtures("changed")
-def test_the_error_names_the_other_strategy() -> None:
+def test_the_error_names_the_stored_and_the_configured_strategy() -> None:
     with pytest.raises(StrategyChanged) as refusal:
         refuse_changed_strategy()
     assert all(text in str(refusal.value) for text in NAMED)

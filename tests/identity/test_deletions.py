@@ -38,7 +38,7 @@ def people(tenant: Tenant) -> Connection:
 
 
 def _members(tenant: Tenant, people: Connection, count: int) -> list[User]:
-    """Create users, each a member of an organization with a role there, and of a group."""
+    """Create `count` users. Each user is a member of an organization, has a role in the organization, and is a member of a group."""
     here: dict[str, Any] = {"tenant_id": tenant.pk}
     organization, group, role = make_organization(tenant, "acme"), make_group(tenant, "engineers"), make_role(tenant, "editor")
     made = [make_user(connection=people) for _ in range(count)]
@@ -56,7 +56,7 @@ def started(job: Job | None) -> Job:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_a_large_deletion_has_the_order_of_a_small_deletion_and_a_correct_stream_after_each_chunk(
+def test_a_large_deletion_records_events_in_the_order_of_a_small_deletion_and_the_stream_matches_the_tables_after_each_chunk(
     tenant: Tenant, people: Connection
 ) -> None:
     _members(tenant, people, 4)
@@ -173,12 +173,12 @@ def test_groups_and_roles_with_many_members_are_deleted_in_chunks(tenant: Tenant
 
 @contextmanager
 def writing(*writers: Callable[[], Any]) -> Iterator[list[Exception]]:
-    """Run each writer repeatedly in its own thread. Yield all errors except refusals."""
+    """Run each writer repeatedly in its own thread while the block runs. Yield a list of their errors, without refusals."""
     stopping, errors = threading.Event(), list[Exception]()
 
     def run(writer: Callable[[], Any]) -> None:
         try:
-            # Real writers pause between writes, so these writers pause too.
+            # Wait between writes, as real writers do. Otherwise, the writers would leave no time for the deletion.
             while not stopping.wait(0.02):
                 try:
                     writer()

@@ -1,4 +1,4 @@
-"""The fields of an export: their number, their names, and the paths that are refused."""
+"""The fields that a request names for an export: the maximum number of fields, their names, and refused paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_an_export_has_a_limited_number_of_fields(is_table: bool, most: int) -> 
     assert (refused.value.reason, refused.value.path) == (f"Array is too long ({most + 1}), maximum {most}", "fields")
 
 
-def test_a_field_has_the_name_of_its_path_unless_another_name_is_given() -> None:
+def test_the_name_of_a_field_is_its_path_or_the_name_in_the_request() -> None:
     asked = [{"name": "email"}, {"name": "name", "export_as": "Full name"}, {"name": "user_metadata.plan", "export_as": ""}]
     fields = fields_of(asked, is_table=True, known=KNOWN)
     assert [(field.path, field.name) for field in fields] == [
@@ -40,11 +40,13 @@ def test_a_field_has_the_name_of_its_path_unless_another_name_is_given() -> None
         ([{"name": "user_metadata"}], True, "A CSV export shows metadata only by its path, such as app_metadata.plan", "fields[0]"),
     ],
 )
-def test_an_invalid_field_is_refused_with_its_place(asked: list[dict[str, str]], is_table: bool, reason: str, path: str) -> None:
+def test_the_refusal_of_an_invalid_field_names_the_position_of_the_field(
+    asked: list[dict[str, str]], is_table: bool, reason: str, path: str
+) -> None:
     with pytest.raises(InvalidFields) as refused:
         fields_of(asked, is_table=is_table, known=KNOWN)
     assert (refused.value.reason, refused.value.path) == (reason, path)
 
 
-def test_an_export_of_documents_can_contain_all_metadata() -> None:
+def test_a_json_export_can_contain_all_metadata() -> None:
     assert [field.path for field in fields_of([{"name": "user_metadata"}], is_table=False, known=KNOWN)] == ["user_metadata"]

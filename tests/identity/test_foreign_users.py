@@ -1,4 +1,4 @@
-"""Services that change a user find only users of the given tenant, even if the caller has checked nothing."""
+"""Service functions that change a user find only users of the given tenant, even if the caller has not checked the user id."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANGES: dict[str, Callable[[str, str], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_user_of_another_tenant_does_not_exist_for_a_service(tenant: Tenant, change: Callable[[str, str], object]) -> None:
+def test_a_service_function_does_not_find_a_user_of_another_tenant(tenant: Tenant, change: Callable[[str, str], object]) -> None:
     user = make_user(connection=make_connection(tenant_id=make_other_tenant().pk), name="Ada")
 
     with pytest.raises(NotFound):

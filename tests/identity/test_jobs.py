@@ -1,4 +1,4 @@
-"""The job engine: a failed chunk is rolled back, counted and finally reported."""
+"""How jobs run: a failed chunk is rolled back and repeated, and a job that fails too often is reported as failed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_only_one_sweep_starts_a_pending_job(job: Job) -> None:
 
 @pytest.fixture
 def job_of_two(tenant: Tenant, database_connection: Connection) -> Job:
-    """Return an import whose second chunk cannot be read."""
+    """Return an import of two chunks. The second chunk cannot be decrypted."""
     rows = [{"email": f"user{number}@example.test"} for number in range(CHUNK_ROWS + 1)]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows)
     damage(job, CHUNK_ROWS)
@@ -75,7 +75,7 @@ def test_a_job_that_keeps_failing_ends_as_failed_with_a_message_and_deletes_its_
     assert not JobChunk.objects.filter(job=job).exists()
 
 
-def test_the_file_of_an_export_is_unknown_at_another_tenant(tenant: Tenant) -> None:
+def test_another_tenant_cannot_find_the_file_of_an_export(tenant: Tenant) -> None:
     other = TenantFactory.create()
     job = Job.objects.of(tenant.pk).create(tenant_id=tenant.pk, type=Job.Type.USERS_EXPORT, status=Job.Status.COMPLETED)
     assert exported_file(tenant_id=tenant.pk, name=file_name(job)).job_id == job.pk
@@ -83,7 +83,7 @@ def test_the_file_of_an_export_is_unknown_at_another_tenant(tenant: Tenant) -> N
         exported_file(tenant_id=other.pk, name=file_name(job))
 
 
-def test_an_input_is_stored_encrypted(job: Job) -> None:
+def test_the_rows_of_an_import_are_stored_encrypted(job: Job) -> None:
     content = bytes(JobChunk.objects.get(job=job).content)
     assert b"ada@example.test" not in content
     with pytest.raises(zlib.error):
@@ -106,7 +106,7 @@ def test_an_import_whose_connection_is_deleted_fails_with_the_reason(job: Job, t
     assert not User.objects.of(tenant.pk).exists()
 
 
-def test_old_jobs_are_deleted_with_their_rows_and_newer_jobs_are_kept(tenant: Tenant, database_connection: Connection) -> None:
+def test_old_jobs_are_deleted_with_their_chunks_and_errors_and_newer_jobs_are_kept(tenant: Tenant, database_connection: Connection) -> None:
     jobs = [start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": 1}] * 3) for _ in range(2)]
     for job in jobs:
         assert run_job(job.pk)
@@ -119,7 +119,7 @@ def test_old_jobs_are_deleted_with_their_rows_and_newer_jobs_are_kept(tenant: Te
     assert JobError.objects.filter(job__tenant=tenant).count() == 3
 
 
-def test_the_admins_of_the_tenant_get_a_mail_when_an_import_ends(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_admins_of_the_tenant_get_one_mail_when_an_import_ends(tenant: Tenant, database_connection: Connection) -> None:
     StaffFactory.create(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     rows = [{"email": "ada@example.test"}, {"email": 1}]
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, send_completion_email=True)
@@ -141,7 +141,7 @@ def test_a_completed_import_stays_completed_when_its_mail_cannot_be_sent(
     assert (job.status, job.has_effect_due, job.status_details) == ("completed", False, "No mail can be sent: EMAIL_URL is not set.")
 
 
-def test_the_next_worker_sends_a_mail_that_a_killed_worker_left(tenant: Tenant, database_connection: Connection) -> None:
+def test_another_worker_sends_the_mail_that_a_killed_worker_has_not_sent(tenant: Tenant, database_connection: Connection) -> None:
     StaffFactory.create(tenant_id=tenant.pk, email=f"admin@{tenant.pk}.example.test", password="Correct-Horse-7-Battery")
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[], send_completion_email=True)
     assert not run_next_chunk(job.pk)

@@ -1,4 +1,4 @@
-"""The choice of a language: lookup, limits, precedence, and its validity within a block."""
+"""How the spoken language is chosen: the lookup of requested tags, limits, precedence, and the block in which the language applies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def named(*wished: str, header: str = "", enabled: tuple[str, ...] = ENABLED) ->
         (["d", "-", "", "--de", "../de", "de\x00"], "", ""),
     ],
 )
-def test_the_first_enabled_requested_language_takes_precedence_over_the_header(wished: list[str], header: str, found: str) -> None:
+def test_a_language_that_the_client_requests_has_precedence_over_the_languages_of_the_header(
+    wished: list[str], header: str, found: str
+) -> None:
     assert named(*wished, header=header) == found
 
 
@@ -64,7 +66,7 @@ def test_a_language_tag_longer_than_any_registered_tag_is_ignored() -> None:
     assert named("de" + "-aaaaaaaa" * 4) == ""
 
 
-def test_a_huge_header_is_truncated_and_costs_little() -> None:
+def test_only_the_beginning_of_a_very_long_header_is_read() -> None:
     assert named(header="xx," * 200_000 + "de") == ""
     assert named(header="de," + "a" * 1_000_000) == "de"
 
@@ -100,7 +102,7 @@ def test_a_language_without_a_catalog_is_never_enabled() -> None:
 # --- Activation --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_language_ends_with_its_block_even_after_an_error() -> None:
+def test_a_language_applies_until_the_end_of_its_block_even_after_an_error() -> None:
     def answer() -> None:
         with speaking("de"):
             assert (get_language(), asked_language(), _("Log in")) == ("de", "de", "Anmelden")
@@ -128,7 +130,7 @@ def test_setting_the_language_outside_a_language_block_raises_an_error() -> None
     assert get_language() == "en"
 
 
-def test_mails_of_a_request_may_have_a_language_while_the_response_stays_english() -> None:
+def test_the_mails_of_a_request_can_have_another_language_than_its_english_response() -> None:
     with asked_in("de"):
         assert (get_language(), asked_language()) == ("en", "de")
     assert asked_language() == ""

@@ -1,4 +1,7 @@
-"""A relation is added to a user during the deletion of the user. The addition waits for the deletion, and then reports an unknown user."""
+"""A membership or a role is added to a user while another transaction deletes the user.
+
+The transaction that begins first completes. An addition that waits for the deletion then reports that the user is unknown.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def with_role_in_the_tenant(user: User) -> Callable[[], None]:
 
 
 class Rival:
-    """A transaction in its own thread. The test can see whether the transaction waits for a lock."""
+    """A call in its own thread with its own database connection. The errors of the call are stored in `errors`."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         self.errors: list[type[Exception]] = []
@@ -64,7 +67,7 @@ class Rival:
             connection.close()
 
     def start(self) -> None:
-        """Return when the transaction has ended, or waits for another transaction."""
+        """Start the call, and return when it has ended or waits for a lock of another transaction."""
         self._thread.start()
         eventually(lambda: not self._thread.is_alive() or self._waits())
 

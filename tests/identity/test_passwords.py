@@ -16,18 +16,18 @@ def test_each_policy_accepts_its_shortest_password_and_no_shorter_one(policy: st
     assert password_problem(WEAKEST[policy][1:], options) is not None
 
 
-def test_the_middle_policies_require_different_kinds_of_characters() -> None:
+def test_the_policies_fair_and_good_require_different_kinds_of_characters() -> None:
     assert password_problem("aaaaaaa1", {"passwordPolicy": "fair"}) is not None
     assert password_problem("aaaaaa1!", {"passwordPolicy": "good"}) is None
     assert password_problem("aaaaaa11", {"passwordPolicy": "good"}) is not None
 
 
-def test_the_strictest_policy_refuses_three_equal_characters_in_a_row() -> None:
+def test_the_policy_excellent_refuses_three_equal_characters_in_a_row() -> None:
     assert password_problem("Abcdefg1!!!", {"passwordPolicy": "excellent"}) is not None
     assert password_problem("Abcdefg1!!x!", {"passwordPolicy": "excellent"}) is None
 
 
-def test_a_configured_minimum_length_has_precedence_over_that_of_the_policy() -> None:
+def test_a_minimum_length_in_the_options_replaces_the_minimum_length_of_the_policy() -> None:
     options = {"passwordPolicy": "low", "password_complexity_options": {"min_length": 12}}
     assert password_problem("a" * 11, options) is not None
     assert password_problem("a" * 12, options) is None
@@ -70,7 +70,7 @@ def test_a_common_password_is_refused_only_if_the_dictionary_is_enabled() -> Non
         ("odd", 0),
     ],
 )
-def test_the_connection_sets_the_length_of_the_password_history_within_limits(history: object, size: int) -> None:
+def test_the_number_of_remembered_passwords_is_read_from_the_options_and_limited(history: object, size: int) -> None:
     assert history_size({"password_history": history}) == size
 
 

@@ -1,4 +1,4 @@
-"""`manage.py reset_staff_factors`, for a staff account that can no longer use its factors."""
+"""`manage.py reset_staff_factors`, which removes the factors of a staff account whose owner can no longer use them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def staff(tenant: Tenant) -> Staff:
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Type `text` at the prompt of the command."""
+    """Make `input` return `text`, as if an operator typed it at the prompt of the command."""
     answer: Callable[[str], str] = lambda _prompt: text  # noqa: E731  (a short stand-in for a terminal)
     monkeypatch.setattr("builtins.input", answer)
 
 
-def test_an_answer_other_than_the_address_changes_nothing(staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_changes_nothing_if_the_operator_does_not_type_the_address(staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, "yes")
     with pytest.raises(CommandError, match="Nothing was changed"):
         call_command("reset_staff_factors", staff.email, stdout=io.StringIO())

@@ -1,4 +1,4 @@
-"""Shows why services lock the root row of a document, with a fixed interleaving with and without the lock."""
+"""Why services lock the root row of a document: concurrent writers with a fixed order of steps, with and without the lock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def rows(tenant: Tenant, database_connection: Connection) -> tuple[User, User]:
 def test_the_last_event_contains_a_state_that_never_existed_if_the_root_is_not_locked(
     tenant: Tenant, database_connection: Connection
 ) -> None:
-    """Two transactions change different rows of one user. Each records the state that it reads, so the last event misses a change."""
+    """Two transactions change different rows of one user. Each transaction records the document that it reads.
+
+    So the last event lacks the change of the other transaction.
+    """
     primary, _ = rows(tenant, database_connection)
     first_recorded, second_recorded = threading.Event(), threading.Event()
     documents = {}
@@ -60,7 +63,7 @@ def test_the_last_event_contains_a_state_that_never_existed_if_the_root_is_not_l
         documents["rename"] = read_document()
     second_recorded.set()
     thread.join()
-    # The tables contain both changes. Each recorded document contains only one of them.
+    # The tables contain both changes. Each recorded document contains only one of the two changes.
     assert read_document() == ["Ada", "other"]
     assert documents == {"link": ["", "other"], "rename": ["Ada"]}
 
@@ -166,7 +169,7 @@ def test_the_second_of_two_concurrent_confirmations_of_a_mailed_link_finds_the_l
     assert outcomes == ["used"]
 
 
-def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_connection: Connection) -> None:
+def test_saving_a_linked_identity_first_locks_the_row_of_its_user(tenant: Tenant, database_connection: Connection) -> None:
     primary, _ = rows(tenant, database_connection)
     statements: list[str] = []
     identity = LinkedIdentity(tenant=tenant, user=primary, connection=database_connection, provider="database", identifier="x")
@@ -182,7 +185,7 @@ def test_saving_a_linked_identity_locks_its_user_first(tenant: Tenant, database_
     assert locks[0] < inserts[0]
 
 
-def test_deleting_linked_identities_in_bulk_locks_their_users_first(tenant: Tenant, database_connection: Connection) -> None:
+def test_deleting_linked_identities_in_bulk_first_locks_the_rows_of_their_users(tenant: Tenant, database_connection: Connection) -> None:
     primary, _ = rows(tenant, database_connection)
     LinkedIdentity.objects.of(tenant.pk).create(
         tenant=tenant, user=primary, connection=database_connection, provider="database", identifier="x"

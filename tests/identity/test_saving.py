@@ -1,4 +1,4 @@
-"""A service refuses text and JSON that the database or a consumer of the event would change."""
+"""Service functions refuse text and JSON that the database cannot store, or that a consumer of the event would read differently."""
 
 from __future__ import annotations
 

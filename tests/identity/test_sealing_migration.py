@@ -1,4 +1,4 @@
-"""The migration that seals connection options that earlier versions stored unencrypted."""
+"""The migration that seals secret options of connections. Earlier versions stored these options unencrypted."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def migrate() -> None:
 
 
 def left_in_clear(row: Connection, options: dict[str, Any]) -> None:
-    """Write the options as an earlier version did, without a marker or an event."""
+    """Write unencrypted options, as an earlier version did, without leaving a mark of the change or recording an event."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE identity_connection SET options = %s WHERE id = %s", [json.dumps(options), row.pk])
     Mark.objects.filter(row_key=row.pk).delete()
 
 
-def test_old_rows_are_sealed_without_an_event_or_a_copy_of_the_row(tenant: Tenant) -> None:
+def test_the_migration_seals_old_rows_without_an_event_or_a_mark(tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+1"})
     left_in_clear(row, PLAIN)
     events = len(numbered(tenant.pk))
@@ -47,7 +47,7 @@ def test_old_rows_are_sealed_without_an_event_or_a_copy_of_the_row(tenant: Tenan
     assert Event.objects.filter(tenant_id=tenant.pk).count() == events
 
 
-def test_a_sealed_value_keeps_its_token(tenant: Tenant) -> None:
+def test_the_migration_does_not_change_a_secret_that_is_already_sealed(tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"twilio_token": "newer"})
     left_in_clear(row, PLAIN)
 

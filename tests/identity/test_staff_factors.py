@@ -1,4 +1,4 @@
-"""Factors of staff accounts: stored data, one use of each code, and sessions that end with a change."""
+"""The factors of staff accounts: what is stored, codes that are accepted once, and changes that end the sessions of the account."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def staff(tenant: Tenant) -> Staff:
 
 
 def take(staff: Staff, code: str) -> bool:
-    """Use a code on a separate database connection, as another process does."""
+    """Use a code on a separate database connection, as another process does. Return whether the code was accepted."""
     try:
         return staff_factors.use_totp(staff, code, moment=time.time())
     finally:
@@ -53,7 +53,7 @@ def test_the_code_that_enrolled_an_app_cannot_sign_in(staff: Staff) -> None:
     assert not staff_factors.use_totp(staff, code, moment=time.time())
 
 
-def test_only_one_of_many_concurrent_uses_of_a_code_is_accepted(staff: Staff) -> None:
+def test_only_one_of_many_concurrent_uses_of_an_app_code_is_accepted(staff: Staff) -> None:
     app = add_app(staff)
     code = code_now(app)
     with ThreadPoolExecutor(8) as threads:
@@ -156,7 +156,7 @@ def test_new_recovery_codes_invalidate_the_old_codes(staff: Staff) -> None:
     assert staff_factors.recovery_codes_left(staff) == 10
 
 
-def test_a_recovery_code_replaces_a_factor_and_codes_are_deleted_with_the_last_factor(staff: Staff) -> None:
+def test_recovery_codes_require_a_factor_and_are_deleted_with_the_last_factor(staff: Staff) -> None:
     with pytest.raises(Conflict):
         staff_factors.renew_recovery_codes(staff_id=staff.pk)
     app = add_app(staff)
@@ -191,13 +191,13 @@ def test_only_one_of_two_concurrent_uses_of_a_passkey_counter_is_accepted(staff:
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 61, "app"])
-def test_an_ambiguous_name_is_refused(staff: Staff, name: str) -> None:
+def test_an_empty_too_long_or_used_name_of_a_factor_is_refused(staff: Staff, name: str) -> None:
     add_app(staff, "App")
     with pytest.raises(Invalid):
         staff_factors.add_passkey(staff_id=staff.pk, name=name, passkey=NewPasskey(f"named-{staff.pk}", b"key", 0))
 
 
-def test_every_change_of_the_factors_except_a_new_name_ends_the_sessions(staff: Staff) -> None:
+def test_every_change_of_the_factors_except_a_new_name_ends_the_sessions_of_the_account(staff: Staff) -> None:
     def known() -> str:
         return Staff.objects.get(pk=staff.pk).get_session_auth_hash()
 
@@ -231,7 +231,7 @@ def test_changes_of_factors_are_in_the_audit_log(staff: Staff) -> None:
     ]
 
 
-def test_a_factor_row_has_exactly_one_kind(staff: Staff) -> None:
+def test_the_database_refuses_a_factor_without_the_columns_of_its_kind(staff: Staff) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         StaffFactor.objects.create(staff=staff, kind="totp", name="nothing in it")
     with pytest.raises(IntegrityError), transaction.atomic():

@@ -1,4 +1,4 @@
-"""Stored passwords: checked, rehashed, kept in a history, and never reused if the connection forbids it."""
+"""Stored passwords: how they are checked and hashed again, and the history of former passwords, which a connection can forbid to reuse."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_former_passwords_are_refused_up_to_the_length_of_the_history(tenant: Te
     assert refused.value.problem.weakness.value == "PasswordHistoryError"
 
 
-def test_switching_the_history_off_deletes_the_history(tenant: Tenant) -> None:
+def test_without_a_history_former_passwords_are_accepted_and_deleted_at_the_next_change(tenant: Tenant) -> None:
     user = user_of(tenant, password_history={"enable": True, "size": 2})
     set_password(user, SECOND)
     update_connection(tenant_id=tenant.pk, connection_id=user.connection_id, changes={"options": {}})
@@ -69,7 +69,7 @@ def test_a_password_change_does_not_change_the_profile(tenant: Tenant) -> None:
     assert Event.objects.filter(tenant_id=tenant.pk).count() == events
 
 
-def test_listeners_are_notified_of_a_new_password_inside_the_transaction_that_stores_it(tenant: Tenant) -> None:
+def test_an_error_in_a_receiver_of_password_changed_rolls_the_new_password_back(tenant: Tenant) -> None:
     heard: list[bool] = []
 
     def refuse(user: User, *, is_first: bool, **_: Any) -> None:
@@ -92,6 +92,6 @@ def test_no_password_matches_the_stand_in() -> None:
     assert hashing.verified(secrets.token_hex(16), hashing.decoy()) == (False, False)
 
 
-def test_only_hashes_of_the_first_hasher_are_recognized_as_current() -> None:
+def test_only_hashes_of_the_first_configured_hasher_are_current() -> None:
     assert hashing.is_of_first_kind(hashing.hashed(FIRST))
     assert not hashing.is_of_first_kind("imported$bcrypt$x")

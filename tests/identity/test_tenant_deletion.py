@@ -1,4 +1,4 @@
-"""The deletion of a tenant: its order, the last events of its streams, and the deletion of every row."""
+"""The deletion of a tenant: the order of the deleted rows, the last events of its streams, and the purge of every row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _settings(settings: LazySettings) -> None:
 
 
 def deleted(tenant: Tenant) -> Tenant:
-    """Delete a tenant as the workers do."""
+    """Delete a tenant with a job, as the workers do, and return the tenant."""
     job = tenant_deletion.start(tenant_id=tenant.pk)
     assert run_job(job.pk)
     tenant.refresh_from_db()
@@ -61,7 +61,10 @@ def purged(tenant: Tenant) -> None:
 
 
 def rows_that_name(tenant_id: str) -> dict[str, int]:
-    """Count the rows that contain the id in any column of any table, except the row that reserves the id of the former tenant."""
+    """Count the rows of each table that contain the id in any column.
+
+    The result has no tables without such a row, and not the row that reserves the id of a former tenant.
+    """
     found = {}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -103,7 +106,7 @@ def test_the_rows_of_a_tenant_are_deleted_in_the_documented_order_with_their_eve
         "organization.member.deleted",
         "organization.connection.removed",
         "organization.deleted",
-        # The connection's groups are deleted first, and then its users, each user after the user's memberships.
+        # With a connection, its groups are deleted first, and then its users. The memberships of a user are deleted before the user.
         "group.member.deleted",
         "group.deleted",
         "group.member.deleted",
@@ -195,7 +198,7 @@ def test_the_deletion_continues_after_the_deadline_of_its_streams_and_reports_th
     assert "had not delivered all events" in job.status_details
 
 
-def test_the_log_is_kept_for_its_retention(tenant: Tenant) -> None:
+def test_the_log_of_a_deleted_tenant_is_kept_for_its_retention(tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(event_retention_days=3)
     deleted(tenant)
 
@@ -211,7 +214,7 @@ def test_a_purge_deletes_every_row_of_the_tenant_and_no_row_of_other_tenants(ten
     for rows in (Rows(tenant), Rows(other)):
         for table in coverage().ordered:
             rows.of(table.model)
-        # Some rows were created without the services, so the recorder has not recorded them. The purge must also delete these rows.
+        # The sign-in adds a row to the table of sessions. The purge must delete this row, although the table has no column for a tenant.
         browser_of(new_staff(rows.tenant))
     sessions = Session.objects.count()
     kept = rows_that_name(other.pk)
@@ -225,7 +228,7 @@ def test_a_purge_deletes_every_row_of_the_tenant_and_no_row_of_other_tenants(ten
     assert Session.objects.count() == sessions - 1
 
 
-def test_every_table_can_also_be_emptied_in_small_chunks(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_in_chunks_of_one_row_deletes_every_row(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tenant_purge, "CHUNK_ROWS", 1)
     rows = Rows(tenant)
     for table in coverage().ordered:
@@ -254,7 +257,7 @@ def test_hosts_of_a_purged_tenant_can_be_used_again_and_its_id_cannot(tenant: Te
 
 @contextmanager
 def numbering_without_end(tenant_id: str) -> Iterator[list[psycopg.Error]]:
-    """Number the events of the tenant from two threads. Yield their errors."""
+    """Number the events of the tenant in two threads while the block runs. Yield a list of the errors of the threads."""
     errors: list[psycopg.Error] = []
     stopping = threading.Event()
 

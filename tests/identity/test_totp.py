@@ -9,7 +9,7 @@ import pytest
 
 from foundation.secrets import totp
 
-# RFC 6238, appendix B: the secret of the SHA-1 rows, and the last six digits of the code in each row.
+# RFC 6238, appendix B: the secret of the rows for SHA-1, and for each time (in seconds) the last six digits of the code.
 SECRET = base64.b32encode(b"12345678901234567890").decode()
 VECTORS = {59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130"}
 

@@ -1,4 +1,4 @@
-"""One service with its own data for all journeys of a run. Each journey uses its own users, so no cleanup is necessary."""
+"""One running service for all journeys of a test run. Each journey uses its own users, so a journey does not delete them."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         running.up()
         yield running
     finally:
-        # Stop everything, even after a failed start, because the processes are detached and would continue.
+        # Stop the processes even after a failed start: they are detached from the tests and would continue to run.
         running.down()

@@ -30,18 +30,18 @@ def free_port() -> int:
 
 
 def eventually(condition: Callable[[], Any], *, seconds: float = 30, what: str = "the condition") -> Any:
-    """Poll `condition` and return its first true value. Fail after the timeout."""
+    """Call `condition` until it returns a true value, and return the value. Fail after `seconds`; `what` names the expected state."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
         time.sleep(0.05)
-    raise AssertionError(f"{what} was not true within {seconds:g} s")
+    raise AssertionError(f"waited {seconds:g} s for {what}, without success")
 
 
 class Service:
-    """A running service with its own data. `facts` is the content of `up.json`."""
+    """A running service with its own data. `facts` is the content of `up.json`, such as URLs, credentials and process ids."""
 
     def __init__(self, data_dir: Path, port: int) -> None:
         self.data_dir = data_dir
@@ -95,7 +95,7 @@ class Service:
         return self._token
 
     def call(self, method: str, path: str, body: Any = None, **options: Any) -> requests.Response:
-        """Call the management interface."""
+        """Send a request to the management interface, with a valid token, and return the response."""
         headers = {"Authorization": f"Bearer {self.token}"}
         return requests.request(method, f"{self.facts['base_url']}{path}", json=body, headers=headers, timeout=20, **options)
 
@@ -106,7 +106,7 @@ class Service:
 
     @contextmanager
     def events(self, **query: Any) -> Iterator[Subscriber]:
-        """Subscribe to the event stream."""
+        """Open the event stream with the parameters `query`, and yield the subscriber. The stream is closed at the end of the block."""
         host = self.facts["base_url"].removeprefix("http://").partition("/")[0]
         name, _, port = host.partition(":")
         headers = {"Host": host, "Authorization": f"Bearer {self.token}", "Accept": "text/event-stream"}
@@ -118,7 +118,7 @@ class Service:
             subscriber.close()
 
     def scim_users(self, user_id: str | None = None) -> list[dict[str, Any]]:
-        """Return all users of the SCIM server, or the user with this external id."""
+        """Return all users of the SCIM server, or only the users whose `externalId` is `user_id`."""
         facts = self.facts
         parameters = {"count": "1000", **({"filter": f"externalId eq {json.dumps(user_id)}"} if user_id else {})}
         headers = {"Authorization": f"Bearer {facts['scim_bearer_token']}"}
@@ -127,7 +127,7 @@ class Service:
         return list(answer.json()["Resources"])
 
     def kill(self, *names: str) -> None:
-        """Kill every process with one of these names. The supervisor restarts them."""
+        """Kill every process with one of these names, and wait until the supervisor has restarted the processes."""
         pids = self.facts["pids"]
         for name in names:
             for pid in pids[name]:
@@ -146,7 +146,7 @@ class Service:
             return False
 
     def admin(self) -> requests.Session:
-        """Log in to the admin with the printed credentials."""
+        """Return a session that has logged in to the admin with the credentials that `make up` printed."""
         facts = self.facts
         session = requests.Session()
         page = session.get(facts["admin_url"], timeout=20)
@@ -169,7 +169,7 @@ def form_token(page: str) -> str:
 
 
 def messages(subscriber: Subscriber, *, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-    """Return the event messages up to and including the first for which `until` is true."""
+    """Return the event messages up to the first message for which `until` returns true, including this message."""
     found: list[dict[str, Any]] = []
     while True:
         block = subscriber.block()

@@ -1,4 +1,4 @@
-"""The SCIM server is down. The delivery is retried, becomes a dead letter and is redelivered, and no later event overtakes it."""
+"""The SCIM server is down. A delivery fails in every attempt, becomes a dead letter, and is redelivered after the server is up again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.journeys.service import Service, eventually, form_token
 
 
 def _open_dead_letters(service: Service, session: requests.Session, user_id: str) -> list[str]:
-    """Return the primary keys of the open dead letters of a user, as the admin's list shows them."""
+    """Return the primary keys of the open dead letters of a user, read from the list in the admin."""
     address = f"{service.facts['admin_url']}provisioning/deadletter/"
     page = session.get(address, params={"q": f"user:{user_id}", "state__exact": "open"}, timeout=20).text
     return re.findall(r'name="_selected_action" value="([^"]+)"', page)

@@ -1,4 +1,7 @@
-"""Processes are killed during changes. Each change is in the stream once and in order, and the SCIM server ends with the same users."""
+"""Processes are killed during changes of users.
+
+The stream contains each change once and in order. At the end, the SCIM server has the same values as the database.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ import requests
 from tests.depth import sized
 from tests.journeys.service import Service, eventually, messages
 
-# The test identifies the last change of each user by its number, so the changes alternate between the users.
+# The changes alternate between the users, and each change writes its number. So the test knows the last number of each user.
 CHANGES = sized(96, deep=200)
 KILLS = sized(2, deep=3)
 USERS = 8
 
 
 def _change(service: Service, users: list[dict[str, Any]], number: int) -> None:
-    """Make one change. If the connection breaks because a process was killed, repeat the request with the same value."""
+    """Change one user. If the request fails because a process was killed, repeat the request with the same value."""
     user_id = users[number % USERS]["user_id"].replace("|", "%7C")
 
     def done() -> bool:

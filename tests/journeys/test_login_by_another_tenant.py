@@ -1,4 +1,4 @@
-"""A login through a real OpenID provider: one tenant of this service is the provider of another tenant."""
+"""A login at a real OpenID provider: a tenant of this service is the provider, at which another tenant lets its users log in."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def provider_tenant(committed_db: None) -> Tenant:
 
 @pytest.fixture
 def issuer(provider_tenant: Tenant) -> Iterator[str]:
-    """Return the URL of a web process that serves the tenant of the provider."""
+    """Start a web process that serves the provider, and yield its URL."""
     metadata.documents.clear()
     forget_hosts()
     with web_process("uvicorn", LOCALHOST_TENANT=provider_tenant.pk) as process:
@@ -40,7 +40,7 @@ def issuer(provider_tenant: Tenant) -> Iterator[str]:
 
 
 def log_in_at_the_provider(address: str, *, password: str) -> str:
-    """Log in with a browser at the provider. Return the URL to which the provider redirects the browser."""
+    """Log in at the provider with a new browser. Return the URL of the redirect to the other tenant, or "" if the login failed."""
     browser = requests.Session()
     page = browser.get(address, timeout=30)
     assert page.status_code == 200, page.text
@@ -52,7 +52,7 @@ def log_in_at_the_provider(address: str, *, password: str) -> str:
     return answer.headers.get("Location", "")
 
 
-def test_a_tenant_logs_users_in_through_another_tenant(tenant: Tenant, provider_tenant: Tenant, issuer: str) -> None:
+def test_users_of_a_tenant_log_in_at_another_tenant_with_the_right_password(tenant: Tenant, provider_tenant: Tenant, issuer: str) -> None:
     at_provider, secret = web_client(provider_tenant, redirect_uris=ELSEWHERE_CALLBACK.format(tenant.pk))
     ada = person(people(provider_tenant, at_provider))
     client, _ = web_client(tenant)

@@ -1,4 +1,4 @@
-"""The event of a new user reaches a subscriber, and the user gets an account on a SCIM server."""
+"""The main path: the event of a new user reaches a subscriber, and the user gets an account on a SCIM server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import requests
 from tests.journeys.service import Service, eventually, messages
 
 
-def test_a_created_user_is_streamed_and_provisioned_and_then_deleted(service: Service) -> None:
+def test_the_creation_block_and_deletion_of_a_user_reach_the_stream_and_the_scim_server(service: Service) -> None:
     with service.events(event_type=["user.created", "user.updated", "user.deleted"]) as stream:
         user = service.create_user("grace@example.test", given_name="Grace", family_name="Hopper", user_metadata={"phone": "+15550100"})
         created = messages(stream, until=lambda message: message["event"]["data"]["object"]["user_id"] == user["user_id"])[-1]
@@ -29,7 +29,7 @@ def test_a_created_user_is_streamed_and_provisioned_and_then_deleted(service: Se
         eventually(lambda: not service.scim_users(user["user_id"]), what="the deletion in the SCIM server")
 
 
-def test_a_stream_resumes_at_its_last_cursor(service: Service) -> None:
+def test_a_stream_resumes_after_the_cursor_of_its_last_event(service: Service) -> None:
     with service.events() as stream:
         opening = stream.opened().message["offset"]
         first = service.create_user("left@example.test")

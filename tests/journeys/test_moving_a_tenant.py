@@ -1,4 +1,4 @@
-"""A tenant moves between two installations, each with its own servers and encryption keys. Its users and clients notice only a pause."""
+"""The move of a tenant between two installations with their own servers and encryption keys. Users and clients notice only a pause."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ COUNT = 6
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[World]:
-    """The servers of the target: another PostgreSQL and another Redis protocol server."""
+    """Start the servers of the target: another PostgreSQL server, and another server that speaks the protocol of Redis."""
     world = World()
     yield world
     world.close()
 
 
 class OverHttp(Browser):
-    """A browser that reaches a web process."""
+    """A browser that sends its requests to a web process over HTTP."""
 
     def at(self, web: WebProcess) -> OverHttp:
         self.port = web.address[1]
@@ -70,7 +70,7 @@ class OverHttp(Browser):
 
 @dataclass
 class Person:
-    """A user with a password, an authenticator app and an application, before and after the move."""
+    """A user with a password and an authenticator app, who logs in at an application before and after the move."""
 
     walk: Walk
     client_id: str
@@ -91,7 +91,7 @@ class Person:
         return requests.request(method, f"http://127.0.0.1:{self.port}{path}", data=form, headers=headers, timeout=30)
 
     def log_in(self, *, steps: int = 0) -> str:
-        """Log in with password and app in a new browser; return the code for the application."""
+        """Log in with the password and a code of the app. Return the authorization code for the application."""
         page = self.walk.to_second(scope="openid offline_access")
         assert page.status == 200, page.text
         answer = self.walk.give(page, code=app_code(self.app_secret, steps=steps))
@@ -122,7 +122,7 @@ def enrolled(tenant: Tenant) -> Person:
 
 @contextmanager
 def at_target(world: World, keys: dict[str, dict[str, str]]) -> Iterator[None]:
-    """Run the block against the servers of the target, with its keys."""
+    """Run the block with the database and the keys of the target."""
     usual = dict(connection.settings_dict)
     connections.close_all()
     connection.settings_dict.update(database_settings(world.address(), pool_size=0))
@@ -148,13 +148,13 @@ def change(user: User, *names: str) -> None:
 
 
 def nicknames(stream: Subscriber, count: int) -> tuple[list[str], str | None]:
-    """Read events; return the nicknames in them, and the last cursor."""
+    """Read `count` events. Return the nickname in each event, and the cursor of the last event."""
     blocks = stream.events(count)
     return [block.message["event"]["data"]["object"]["nickname"] for block in blocks], blocks[-1].id
 
 
 def with_failures(tenant: Tenant, recorder: Recorder, user: User) -> tuple[EventStream, DeadLetter, str]:
-    """Leave a dead letter and a delivery that waits for its next attempt."""
+    """Create a stream with a dead letter and with deliveries that wait. Return the stream, the dead letter and the key of the lane."""
     stream = make_stream(tenant, subscriptions=["user.updated"], position=0)
     key = f"user:{user.user_id}"
     dispatch.dispatch_tenant(tenant.pk)
@@ -204,13 +204,13 @@ def test_users_and_clients_notice_only_a_pause(tenant: Tenant, elsewhere: World,
     with at_target(elsewhere, keys), elsewhere.web(**as_variables(keys)) as web:
         importing.open_tenant(tenant_id=tenant.pk, receipt=receipt)
         ada.at(web)
-        # The session of the browser is still valid, so the application gets a code without a page.
+        # The session of the browser is still valid, so the application gets a code, and no page is shown.
         silent = ada.walk.again(scope="openid", prompt="none")
         assert "code" in silent.answer, silent.text
         assert ada.call("GET", "/userinfo", bearer=before).json()["sub"] == user.user_id
         ada.refresh()
         assert ada.call("GET", "/userinfo", bearer=ada.tokens["access_token"]).status_code == 200
-        # A new browser needs password and app.
+        # In a new browser, the user must enter the password and a code of the app.
         ada.walk.browser.cookies.clear()
         ada.redeem(ada.log_in(steps=1))
         assert use_recovery_code(tenant_id=tenant.pk, user_id=user.user_id, code=ada.recovery_code)
@@ -222,11 +222,11 @@ def test_users_and_clients_notice_only_a_pause(tenant: Tenant, elsewhere: World,
             present = User.objects.of(tenant.pk).get(user_id=user.user_id)
             change(present, "after the move")
             last, _ = nicknames(subscriber, 1)
-        # The first event is the enrollment of the app.
+        # The first event is the enrollment of the authenticator app, when the nickname is still "ada".
         names = ["ada", *(f"name {number}" for number in range(COUNT))]
         assert [*seen, *rest, *last] == [*names, "waits", "after the move"]
 
-        # The waiting deliveries are delivered once and in order. The dead letter can be redelivered.
+        # The waiting events are delivered once, and the dead letter is not among them. Afterwards, the dead letter is redelivered.
         recorder.taken.clear()
         dispatch.dispatch_tenant(tenant.pk)
         delivering.deliver_lane(stream.pk, key)
@@ -241,7 +241,7 @@ def test_users_and_clients_notice_only_a_pause(tenant: Tenant, elsewhere: World,
 
 
 def subscribing(tenant: Tenant, web: WebProcess) -> Any:
-    """Return a function that subscribes at the web process of the target."""
+    """Return a function that opens an event stream at the web process of the target, with a token and parameters."""
 
     def subscribe(token: str, query: dict[str, Any]) -> Subscriber:
         headers = {"Host": f"{tenant.pk}.example.test", "Authorization": f"Bearer {token}", "Accept": "text/event-stream"}

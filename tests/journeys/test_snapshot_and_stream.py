@@ -1,4 +1,4 @@
-"""Runs the recipe of docs/how-to/snapshot-and-stream.md exactly as the page shows it, while other processes write."""
+"""Runs the program and the commands of docs/how-to/snapshot-and-stream.md unchanged, while other threads write users."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAGE = (ROOT / "docs" / "how-to" / "snapshot-and-stream.md").read_text()
 
 
 def block(language: str) -> str:
-    """Return the only block of the page in this language."""
+    """Return the code block of the page in this language. The page has exactly one such block."""
     (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return str(found)
 
@@ -40,7 +40,7 @@ def surroundings(service: Service, **more: str) -> dict[str, str]:
 
 @contextmanager
 def mirroring(service: Service, program: Path, copy: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the program of the page. The program is killed at the end, even if it has already ended."""
+    """Run the program of the page while the block runs, check that it is still running, and kill it."""
     process = subprocess.Popen([sys.executable, program, copy], env=surroundings(service))
     try:
         yield process
@@ -60,7 +60,7 @@ def copied(copy: Path) -> dict[str, Any]:
 
 
 def is_behind(copy: Path, service: Service) -> bool:
-    """Report whether the copy of a stopped program lacks changes. The file is still locked if the program stopped during a write."""
+    """Report whether the copy lacks changes. A locked file also counts: the program was frozen during a write."""
     try:
         return copied(copy) != listed(service)
     except sqlite3.OperationalError as error:
@@ -70,7 +70,7 @@ def is_behind(copy: Path, service: Service) -> bool:
 
 
 def listed(service: Service) -> dict[str, Any]:
-    """Return the users that the management interface lists, by id."""
+    """Return all users of the management interface, by user id."""
     found, query = [], {"take": "100"}
     while True:
         page = service.call("GET", "/users", params=query).json()
@@ -81,12 +81,12 @@ def listed(service: Service) -> dict[str, Any]:
 
 
 def comparable(user: dict[str, Any]) -> dict[str, Any]:
-    """Remove the members that change without an event."""
+    """Return the user without the members that change without an event."""
     return {name: value for name, value in user.items() if name not in {"updated_at", "last_password_reset"}}
 
 
 class Writer:
-    """Creates, changes and deletes its own users until it is stopped."""
+    """A writer that creates, changes and deletes its own users until the event `is_over` is set."""
 
     def __init__(self, service: Service, number: int) -> None:
         self.service, self.number, self.count = service, number, 0
@@ -132,7 +132,7 @@ def test_the_program_keeps_a_copy_equal_to_the_tables_during_writes(service: Ser
             with mirroring(service, program, copy) as process:
                 eventually(lambda: copied(copy), what="the snapshot")
                 more_is_written()
-                # Freeze the program, then write changes that it cannot have read. At the end of the block, the program is killed.
+                # Freeze the program and then write changes, which it cannot read. The program is killed at the end of the block.
                 process.send_signal(signal.SIGSTOP)
                 more_is_written()
                 assert is_behind(copy, service)

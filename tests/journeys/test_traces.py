@@ -1,4 +1,4 @@
-"""One trace connects a request with the answers of the SCIM server, over real processes."""
+"""A trace contains all steps from a request to the response of the SCIM server, in all processes of a real service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def traced_service(received: Collector, tmp_path_factory: pytest.TempPathFactory
         running.down()
 
 
-def test_a_changed_user_is_one_trace_up_to_the_answer_of_the_scim_server(traced_service: Service, received: Collector) -> None:
+def test_one_trace_contains_the_request_that_changes_a_user_and_the_request_to_the_scim_server(
+    traced_service: Service, received: Collector
+) -> None:
     user = traced_service.create_user("trace-me@example.test", given_name="Secretname")
     eventually(lambda: traced_service.scim_users(user["user_id"]), what="the user in the SCIM server")
     path = f"/users/{user['user_id'].replace('|', '%7C')}"
@@ -49,7 +51,7 @@ def test_a_changed_user_is_one_trace_up_to_the_answer_of_the_scim_server(traced_
     [root] = [span for span in spans if not span.parent_id]
     assert root.name.startswith("PATCH /api/v2/users/")
     assert root.attributes["http.response.status_code"] == 200
-    # The trace contains the parent of each span except the first span.
+    # Every span except the first has a parent, which is also in the trace.
     assert all(span.parent_id in by_id for span in spans if span is not root)
     [record] = [span for span in spans if span.name == "events.record"]
     assert record.parent_id == root.span_id

@@ -1,4 +1,4 @@
-"""Follows the tutorials of the manual word by word against a running service."""
+"""Runs the commands of the tutorials of the manual exactly as they are printed, against a running service."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_tutorial_about_logging_a_user_in_works(service: Service, tmp_path: 
 
 
 class Mary:
-    """A user with a browser at the application of the tutorial."""
+    """A user who opens the application of the tutorial in a browser."""
 
     def __init__(self, application: str) -> None:
         self.application = application
@@ -66,7 +66,7 @@ class Mary:
         return self.browser.get(f"{self.application}{path}", timeout=20).text
 
     def enter(self, password: str) -> None:
-        """Press "Log in", and fill in the form of the login page."""
+        """Open the login of the application, and submit the login page with this password."""
         page = self.browser.get(f"{self.application}login", timeout=20)
         fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page.text))
         form = {**fields, "username": "mary@example.com", "password": password}

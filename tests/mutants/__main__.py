@@ -1,4 +1,4 @@
-"""The command of `make test-mutants`."""
+"""The command that `make test-mutants` runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.workers import Workers, workers
 
 ROOT = Path(__file__).resolve().parents[2]
-# Files that a worker runs at once before the first mutant: many enough to be quick, few enough to keep all workers busy.
+# Number of test files that a worker runs together in the first run, without a mutant. A larger number needs less time for the starts of
+# pytest. A smaller number distributes the files more evenly among the workers.
 _PART = 8
 _EXPLANATION = """\
-A mutant is a fault that breaks one rule of the product, such as a lock that is not taken. It is planted in a copy of the checkout,
-and the tests that its entry names run until the first failure.
+A mutant is a fault that breaks one rule of the product, such as a missing lock. The command plants the fault in a copy of the checkout
+and runs the tests that the entry of the mutant names, until the first test fails.
 
   caught   a test failed: the rule is tested
   missed   every test passed: write the missing test, or improve a mutant that breaks nothing
@@ -33,7 +34,7 @@ The exit status is 1 if a mutant is missed or broken, and 2 if the tests already
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the selected mutants and return the exit status."""
+    """Run the selected mutants, print the results, and return the exit status."""
     options = _parser().parse_args(arguments)
     chosen = [mutant for mutant in MUTANTS if any(fnmatchcase(mutant.name, pattern) for pattern in options.only.split())]
     if not chosen:

@@ -1,4 +1,4 @@
-"""Searches over the management interface: `q`, `sort` and the three formats of a list together."""
+"""Searches of users over the management interface: the parameters `q` and `sort` in each of the three formats of a list."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def api(tenant: Tenant) -> Management:
 
 @pytest.fixture
 def staff(database_connection: Connection) -> list[User]:
-    """Return five users, oldest first."""
+    """Create five users and return them, the oldest user first."""
     return _people_of(database_connection)
 
 
@@ -90,13 +90,13 @@ def test_every_value_of_search_engine_accepts_the_same_query(api: Management, st
     assert api.get("users", {"q": "name:ada*", "search_engine": "v4"}).status == 400
 
 
-def test_a_search_and_the_name_of_a_connection_are_combined(api: Management, tenant: Tenant, staff: list[User]) -> None:
+def test_a_search_can_be_limited_to_the_users_of_one_connection(api: Management, tenant: Tenant, staff: list[User]) -> None:
     mail = make_connection(tenant_id=tenant.pk, name="mail", strategy="email")
     make_user(connection=mail, email="joseph@corp.com", name="Joseph")
     assert found(api, "name:jo*", connection="mail") == ["joseph"]
 
 
-def test_pages_of_a_search_have_totals_and_an_end(api: Management, staff: list[User]) -> None:
+def test_each_page_of_a_search_has_the_total_and_a_page_beyond_the_end_is_empty(api: Management, staff: list[User]) -> None:
     query = {"q": "name:jo*", "include_totals": "true", "per_page": 2}
     first, second, third = (api.get("users", {**query, "page": page}).json for page in range(3))
     assert [names_of(page) for page in (first, second, third)] == [["joan", "john"], ["joe"], []]
@@ -112,7 +112,7 @@ def names_of(page: dict[str, Any]) -> list[str]:
     return [user["email"].partition("@")[0] for user in page["users"]]
 
 
-def test_a_search_can_be_read_from_checkpoint_to_checkpoint(api: Management, staff: list[User]) -> None:
+def test_a_search_can_be_read_in_the_checkpoint_format(api: Management, staff: list[User]) -> None:
     first = api.get("users", {"q": "name:jo*", "take": 2}).json
     second = api.get("users", {"q": "name:jo*", "take": 2, "from": first["next"]}).json
     assert (names_of(first), names_of(second), "next" in second) == (["joan", "john"], ["joe"], False)
@@ -211,7 +211,9 @@ def test_a_search_finds_only_users_of_its_own_tenant(tenant: Tenant, staff: list
         assert [user["created_at"] for user in one_user] == [wire_time(own["database|Joan"])]
 
 
-def test_linked_identities_are_read_within_the_time_limit(api: Management, staff: list[User], settings: LazySettings) -> None:
+def test_the_time_limit_of_a_search_includes_the_reading_of_linked_identities(
+    api: Management, staff: list[User], settings: LazySettings
+) -> None:
     settings.USER_SEARCH_TIMEOUT_MS = 50
     with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
         other.execute("LOCK TABLE identity_linkedidentity IN ACCESS EXCLUSIVE MODE")
@@ -221,7 +223,7 @@ def test_linked_identities_are_read_within_the_time_limit(api: Management, staff
     assert "The search took too long" in answer.json["message"]
 
 
-def test_the_same_identity_in_many_terms_is_read_once(api: Management, staff: list[User]) -> None:
+def test_equal_terms_on_identities_are_read_once(api: Management, staff: list[User]) -> None:
     with CaptureQueriesContext(connection) as captured:
         assert api.get("users", {"q": " OR ".join(["identities.isSocial:false"] * 30)}).status == 200
     assert sum("LIMIT 1001" in one["sql"] for one in captured.captured_queries) == 1
@@ -232,7 +234,7 @@ def test_a_search_over_its_time_limit_gets_503_and_the_next_search_succeeds(
 ) -> None:
     settings.USER_SEARCH_TIMEOUT_MS = 50
     with psycopg.connect(**connection.get_connection_params() | {"autocommit": False}) as other:
-        # The statement waits for this lock until it is canceled.
+        # The statement of the search waits for this lock until its time limit cancels the statement.
         other.execute("LOCK TABLE identity_user IN ACCESS EXCLUSIVE MODE")
         for query in ({"q": "name:jo*"}, {"sort": "name:1"}):
             answer = api.get("users", query)
