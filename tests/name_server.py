@@ -1,4 +1,4 @@
-"""A small name server on a local port. Its zone has TXT records and aliases that tests change while it runs."""
+"""A small name server on a local port. Tests change its TXT records and aliases while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ import dns.rrset
 
 
 class NameServer:
-    """Answers over UDP. `records` maps names to texts, and `aliases` maps names to aliases. Names in `silent` get no response."""
+    """A name server that answers over UDP.
+
+    `records` maps names to the texts of their TXT records. `aliases` maps names to other names (CNAME).
+    Queries for names in `silent` get no response.
+    """
 
     def __init__(self) -> None:
         self.records: dict[str, list[str]] = {}
@@ -61,7 +65,7 @@ class NameServer:
 
 @contextmanager
 def name_server() -> Iterator[NameServer]:
-    """Run a name server until the block ends."""
+    """Run a name server while the block runs, and yield it."""
     server = NameServer()
     thread = Thread(target=server.serve, daemon=True)
     thread.start()

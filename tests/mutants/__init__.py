@@ -1,1 +1,1 @@
-"""Mutants: named faults that are planted into a copy of the source. The tests that each mutant names must fail."""
+"""Mutants: named faults, each of which is planted into a copy of the source. One of the tests that the mutant names must then fail."""

@@ -1,4 +1,7 @@
-"""Runs pytest in a forked child process, which ends without the cleanup of its parent, and reads the verdict from the child's exit code."""
+"""Runs pytest in a forked child process, and reads the verdict from the exit code of the child.
+
+The child ends with `os._exit`, so it does not run the cleanup of its parent.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,15 @@ import pytest
 import redis
 from kombu.transport import TRANSPORT_ALIASES
 
-# More time than any test may take.
+# The time limit of a run, longer than the time that any test may take.
 LONGEST_SECONDS = 300.0
-# The plugin of faker creates a generator in every run. This takes longer than most tests of pure modules, and no test uses the plugin.
+# Without the plugin of faker, which no test uses: it creates a generator in every run, and that takes longer than most tests of pure
+# modules.
 _OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "-p", "no:faker", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 
 class Verdict(Enum):
-    """The result of a run."""
+    """The result of a run: a test failed, all tests passed, or the run could not be judged."""
 
     CAUGHT = "caught"
     MISSED = "missed"
@@ -52,11 +56,11 @@ class FirstFailure:
 
     @property
     def name(self) -> str:
-        """The name of the test, or an empty text."""
+        """The name of the first failed test, or an empty text if no test has failed."""
         return self._file.read_text() if self._file.exists() else ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the first failure."""
+        """Store the name of the test, if it is the first that failed."""
         if report.failed and not self._file.exists():
             self._file.write_text(report.nodeid)
 
@@ -107,21 +111,21 @@ def _be_the_child(work: Callable[[FirstFailure], int], output: Path, failure: Fi
 
 
 def enter(copy: Path) -> None:
-    """Make this process import the packages of the tree from the copy."""
+    """Make this process import the packages of the checkout from `copy`."""
     os.chdir(copy)
-    # Each run has its own prefix in Redis, so that state such as rates is not shared with the next run.
+    # Give each run its own prefix in Redis, so that the next run does not find its state, such as counts for rate limits.
     os.environ.setdefault("REDIS_PREFIX", f"mutant-{os.getpid()}")
     sys.path[:] = [str(copy), *(entry for entry in sys.path if entry and not Path(entry, "tests", "mutants").exists())]
     for name in [name for name in sys.modules if _is_of(copy, name)]:
         del sys.modules[name]
-    # The launcher, which starts the servers, has registered the transports of the unchanged source with kombu.
+    # Remove the transports of the unchanged source. The launcher, which has started the servers, has registered them with kombu.
     for scheme in [scheme for scheme, place in TRANSPORT_ALIASES.items() if _is_of(copy, place.partition(":")[0])]:
         del TRANSPORT_ALIASES[scheme]
     importlib.invalidate_caches()
 
 
 def forget_keys() -> None:
-    """Delete the state of the previous run in Redis, such as the rate of an IP address."""
+    """Delete the state of the previous run in Redis, such as the counts of requests of an IP address."""
     if "REDIS_URL" in os.environ:
         with redis.Redis.from_url(os.environ["REDIS_URL"]) as server:
             for key in server.scan_iter(f"{os.environ['REDIS_PREFIX']}*", count=1000):
@@ -133,7 +137,7 @@ def _is_of(copy: Path, module: str) -> bool:
 
 
 def _wait(pid: int, longest: float) -> int | None:
-    """Return the exit code, or None after the time limit. Kill processes that the child left."""
+    """Wait for the child, and return its exit code, or None after the time limit. Kill the child and the processes that it started."""
     deadline = time.monotonic() + longest
     code = None
     while code is None and time.monotonic() < deadline:

@@ -1,6 +1,6 @@
 """Judges many mutants with tests that a process has collected once. For each mutant, the process forks a child, which runs the tests.
 
-The collection takes longer than most tests of pure modules.
+Collecting the tests for each mutant would take longer than most tests of pure modules.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.mutants.grafting import Graft, LoadedFunctions, noted_calls
 
 
 class CollectedTests:
-    """The tests of a process that has collected them."""
+    """A connection to a process that has collected tests and runs them on request."""
 
     def __init__(self, requests: Connection) -> None:
         self._requests = requests
@@ -52,7 +52,7 @@ def collected(copy: Path, tests: Sequence[str], load: Callable[[], object] = lam
         _be_the_collector(copy, tests, theirs, load)
     theirs.close()
     try:
-        # While the process imports the modules, no mutant may be in the copy.
+        # Wait until the process has imported the modules. Before, no mutant may be planted in the copy.
         ours.recv()
         yield CollectedTests(ours)
     finally:
@@ -74,7 +74,7 @@ def _be_the_collector(copy: Path, tests: Sequence[str], requests: Connection, lo
 
 
 class _Collector:
-    """A pytest plugin that answers requests instead of running all tests."""
+    """A pytest plugin that runs the requested tests for each mutant, instead of running all tests once."""
 
     def __init__(self, copy: Path, requests: Connection, load: Callable[[], object]) -> None:
         self._copy = copy
@@ -105,7 +105,7 @@ class _Collector:
 
 
 def _items_of(session: pytest.Session, tests: Sequence[str]) -> list[pytest.Item]:
-    """Return the items of the named tests and files in the order of the names, or nothing if a name is unknown."""
+    """Return the items of the named tests and files in the order of the names, or an empty list if a name is unknown."""
     found: dict[str, list[pytest.Item]] = {}
     for item in session.items:
         found.setdefault(item.nodeid, []).append(item)
@@ -124,7 +124,7 @@ def _judged(items: Sequence[pytest.Item], functions: LoadedFunctions, graft: Gra
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if failure.name:
                 break
-        # Tear down the fixtures of the session. A normal end of the session would also start the reports of plugins.
+        # Tear down the fixtures of the session directly. A normal end of the session would also write the reports of plugins.
         session._setupstate.teardown_exact(None)
         return int(pytest.ExitCode.TESTS_FAILED if failure.name else pytest.ExitCode.OK)
 

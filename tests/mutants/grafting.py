@@ -1,8 +1,8 @@
-"""Replaces the code of functions in a process that has already imported their module. Imports nothing of the product.
+"""Replaces the code of functions in a process that has already imported their module. Imports no module of the product.
 
-The import of the product takes longer than most runs of tests. A process that has imported the product needs only the changed code of a
-mutant. Every name that refers to the function then refers to the changed code. A change outside of functions, such as a constant, needs a
-new import.
+Importing the product takes longer than most runs of tests. So a process that has imported the product only gets the changed code of the
+functions of a mutant. Every reference to such a function then runs the changed code. A change outside of functions, such as a change of a
+constant, requires a new import.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 
-# The changed code of functions by their qualified names.
+# The changed code of functions, by the qualified names of the functions.
 Graft = Mapping[str, CodeType]
 
 
 def graft_of(file: Path, original: str, changed: str) -> Graft | None:
-    """Return the changed functions of a module, or None if the texts differ outside of functions or `changed` cannot be compiled."""
+    """Return the functions of `file` that differ between the two source texts.
+
+    Return None if the texts differ outside of functions, or not at all, or if `changed` cannot be compiled.
+    """
     try:
         before, after = (dict(_parts(compile(text, str(file), "exec"))) for text in (original, changed))
     except (SyntaxError, ValueError):
@@ -33,21 +36,21 @@ def graft_of(file: Path, original: str, changed: str) -> Graft | None:
 class LoadedFunctions:
     """Every function of this process, by file and qualified name.
 
-    `called` contains the code that ran during the imports. A change of such code needs a new import, too.
+    `called` contains the code that ran during the imports. A change of this code requires a new import, because it must run again.
     """
 
     def __init__(self, root: Path, called: Set[CodeType]) -> None:
         self._called = {(code.co_filename, code.co_qualname) for code in called}
         self._of: dict[tuple[str, str], list[FunctionType]] = {}
-        # Programs freeze their objects after the start, and frozen objects are not listed.
+        # A program may have frozen its objects after its start. `gc.get_objects` does not list frozen objects.
         gc.unfreeze()
         for found in gc.get_objects():
-            # `isinstance` would read the class of a lazy object, which loads the object.
+            # Do not use `isinstance`: it would read the class of lazy objects, and so load these objects.
             if type(found) is FunctionType and found.__code__.co_filename.startswith(str(root)):
                 self._of.setdefault((found.__code__.co_filename, found.__code__.co_qualname), []).append(found)
 
     def can_take(self, graft: Graft) -> bool:
-        """Tell whether the functions are loaded, have not run yet, and can get the changed code."""
+        """Tell whether each function of the graft is loaded, has not run during the imports, and can get the changed code."""
         for name, code in graft.items():
             functions = self._of.get((code.co_filename, name), [])
             if not functions or (code.co_filename, name) in self._called:
@@ -57,7 +60,7 @@ class LoadedFunctions:
         return True
 
     def take(self, graft: Graft) -> None:
-        """Give the functions their changed code."""
+        """Replace the code of each function of the graft in this process."""
         for name, code in graft.items():
             for function in self._of[code.co_filename, name]:
                 function.__code__ = code
@@ -65,7 +68,7 @@ class LoadedFunctions:
 
 @contextmanager
 def noted_calls(root: Path) -> Iterator[Set[CodeType]]:
-    """Collect the code that runs during the block and comes from files below `root`."""
+    """Yield a set to which the code is added that runs during the block and that comes from files below `root`."""
     called: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -80,7 +83,7 @@ def noted_calls(root: Path) -> Iterator[Set[CodeType]]:
 
 
 def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]]:
-    """Yield each outermost function of a module with its name, and the other contents of the module and of each class."""
+    """Yield each outermost function of a module with its name, and the contents outside of functions of the module and of each class."""
     numbers: dict[str, int] = {}
     own: list[object] = []
     for constant in code.co_consts:
@@ -88,7 +91,7 @@ def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]
             own.append(repr(constant))
         elif _is_function(constant):
             numbers[constant.co_qualname] = numbers.get(constant.co_qualname, 0) + 1
-            # Functions with the same name, such as getter and setter of a property, cannot be distinguished in a process.
+            # In a process, functions with the same name, such as the getter and the setter of a property, cannot be distinguished.
             yield (constant.co_qualname if numbers[constant.co_qualname] == 1 else f"={constant.co_qualname}"), constant
         else:
             yield from _parts(constant)
@@ -99,7 +102,7 @@ def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]
 
 
 def _is_function(code: CodeType) -> bool:
-    # CO_NEWLOCALS and CO_OPTIMIZED are set for functions only.
+    # CO_OPTIMIZED (1) and CO_NEWLOCALS (2) are both set for functions only.
     return code.co_flags & 0x3 == 0x3
 
 

@@ -1,4 +1,4 @@
-"""The description of a mutant: its position in the source, the rule that it breaks, and the tests that must detect it."""
+"""The description of a mutant: its place in the source, the rule that it breaks, and the tests of which one must fail."""
 
 from __future__ import annotations
 

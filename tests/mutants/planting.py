@@ -1,4 +1,4 @@
-"""Plants a mutant into a tree and removes it again. Imports nothing of the product."""
+"""Plants a mutant into a source tree and removes the mutant again. Imports no module of the product."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ _Symbol = _Definition | ast.Assign | ast.AnnAssign
 
 
 class StaleMutant(Exception):
-    """The mutant no longer applies to the source."""
+    """The source has changed so that the mutant cannot be applied any longer."""
 
 
 @contextmanager
 def planted(root: Path, mutant: Mutant) -> Iterator[None]:
-    """Write the mutant into the tree at `root`, and restore the file at the end. Raise `StaleMutant` before writing."""
+    """Write the mutant into the tree at `root`, and restore the file at the end of the block.
+
+    Raise `StaleMutant` before the first write if the mutant cannot be applied.
+    """
     file = file_of(root, mutant.module)
     with replaced(file, mutated(file.read_text(), mutant)):
         yield
@@ -29,7 +32,7 @@ def planted(root: Path, mutant: Mutant) -> Iterator[None]:
 
 @contextmanager
 def replaced(file: Path, text: str) -> Iterator[None]:
-    """Replace the text of a file, and restore the file at the end."""
+    """Replace the text of a file, and restore the file at the end of the block."""
     original = file.read_text()
     _write(file, text)
     try:
@@ -39,7 +42,7 @@ def replaced(file: Path, text: str) -> Iterator[None]:
 
 
 def file_of(root: Path, module: str) -> Path:
-    """Return the file of a module, which may be a package. Raise `StaleMutant` if there is none."""
+    """Return the source file of a module or package. Raise `StaleMutant` if the file does not exist."""
     path = root.joinpath(*module.split("."))
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.exists():
@@ -48,7 +51,10 @@ def file_of(root: Path, module: str) -> Path:
 
 
 def mutated(source: str, mutant: Mutant) -> str:
-    """Return the source with the fault. Raise `StaleMutant` if symbol or fragment is missing or ambiguous, or the result is invalid."""
+    """Return the source with the fault.
+
+    Raise `StaleMutant` if the symbol or the fragment does not occur exactly once, or if the result is unchanged or no valid Python.
+    """
     node = _symbol_in(source, mutant)
     decorators = node.decorator_list if isinstance(node, _Definition) else []
     first, last = min(part.lineno for part in (node, *decorators)) - 1, node.end_lineno or node.lineno
@@ -96,5 +102,6 @@ def _definitions(parent: ast.AST, prefix: str) -> Iterator[tuple[str, _Symbol]]:
 
 def _write(file: Path, text: str) -> None:
     file.write_text(text)
-    # Python uses stored bytecode if size and time (in seconds) of the source file are unchanged. A planted fault may change neither.
+    # Delete the stored bytecode. Python would use it if the size and the time (in whole seconds) of the source file are unchanged, which is
+    # possible after a fault was planted or removed.
     Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)

@@ -1,4 +1,7 @@
-"""Runs the tests of a mutant. A process that has imported the modules forks a child for each run, so that runs share no state."""
+"""Runs the tests of a mutant.
+
+A process that has imported the modules forks a child for each run. So a run does not import them again, and runs share no state.
+"""
 
 from __future__ import annotations
 
@@ -38,24 +41,24 @@ from tests.mutants.grafting import Graft, LoadedFunctions, graft_of, noted_calls
 from tests.mutants.mutant import Mutant
 from tests.mutants.planting import StaleMutant, file_of, mutated, replaced
 
-# The packages whose imports take longest. They need no settings of Django.
+# The packages that take longest to import. They can be imported before Django is set up.
 _WARM = (
     "schemathesis", "hypothesis", "faker", "factory", "time_machine", "pytest_django", "pytest_asyncio", "xdist", "psycopg", "redis",
     "kombu", "celery", "requests", "urllib3", "asgiref.sync", "cryptography.x509", "jmespath", "lxml.etree", "joserfc.jwt",
     "django.db.models", "django.test", "django.forms", "django.template", "oauthlib.oauth2", "structlog",
 )  # fmt: skip
-# The product's modules that most tests import. The child imports the other modules.
+# The modules of the product that most tests import. A child imports other modules when its tests need them.
 _PRODUCT = ("config.urls", "config.asgi", "config.celery", "provisioning.engine.delivering", "events.stream.endpoint")
-# The variable of `tests.databases` that names the database of many runs.
+# The environment variable that names a database that several runs share. `tests.databases` reads it.
 _KEPT = "TEST_KEPT_DATABASE"
 _LINKED = (".venv", ".peers")
-# More time than all tests take without a mutant, on a busy machine.
+# The time limit of the run without a mutant, longer than the time of all tests on a busy machine.
 _BASELINE_SECONDS = 7200.0
 
 
 @contextmanager
 def copied_tree(root: Path) -> Iterator[Path]:
-    """Copy the files of the checkout, including changed and new files, to a temporary directory. Remove the directory at the end."""
+    """Copy the files of the checkout, including changed and new files, to a temporary directory, and yield it. Remove it at the end."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
     )
@@ -73,36 +76,39 @@ def copied_tree(root: Path) -> Iterator[Path]:
 
 
 def _make_repository(copy: Path) -> None:
-    """Put the files of the copy into the index of a new repository: some tests read the names of the files from Git."""
+    """Add the files of the copy to the index of a new Git repository, because some tests read the names of the files from Git."""
     subprocess.run(["git", "init", "--quiet"], cwd=copy, check=True)
     subprocess.run(["git", "add", "--all", "--force"], cwd=copy, check=True)
 
 
 @contextmanager
 def servers() -> Iterator[None]:
-    """Start the servers that the environment does not name. All runs copy the same database."""
+    """Start the servers that the environment does not name, and create one migrated database, which every run copies."""
     with ExitStack() as stack:
         os.environ.update(stack.enter_context(temporary_servers()))
         run = os.environ["PYTEST_XDIST_TESTRUNUID"] = secrets.token_hex(16)
         lock = stack.enter_context(psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True))
-        # `tests.databases` keeps the database with the schema while a process holds this lock.
+        # While a process has this lock, `tests.databases` does not delete the migrated database.
         lock.execute("SELECT pg_advisory_lock_shared(1, hashtext(%s))", [f"test_migrated_{run}"])
         yield
 
 
 def warm_up() -> None:
-    """Import the modules that each child needs."""
+    """Import the packages that each child needs, so that the children do not import them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in _WARM:
             importlib.import_module(name)
-    # A garbage collection in a child would copy the memory pages of every object.
+    # Exclude these objects from garbage collections, which would copy the memory pages of the objects in each child.
     gc.collect()
     gc.freeze()
 
 
 class Runner:
-    """Runs the tests of the copy in child processes. Their parent is this process, or a process that has also imported the product."""
+    """Runs the tests of the copy in child processes.
+
+    The parent of a child is a process that has imported the product, or this process if the child must import a changed module.
+    """
 
     def __init__(self, copy: Path, project: Connection) -> None:
         self.copy = copy
@@ -110,9 +116,9 @@ class Runner:
         self._kept: str | None = None
 
     def keep_database(self, keeps: bool) -> None:
-        """Let the next runs share one new database, or give each run its own database.
+        """Let the next runs share one new database (`keeps`), or give each run its own database.
 
-        Also changes the environment of this process, for the processes that it starts.
+        Set or remove the environment variable for processes that this process starts, and drop the shared database of the earlier runs.
         """
         os.environ.pop(_KEPT, None)
         if self._kept:
@@ -123,7 +129,7 @@ class Runner:
             os.environ[_KEPT] = self._kept
 
     def judge(self, mutant: Mutant) -> Judgement:
-        """Plant the mutant in the copy and run its tests."""
+        """Plant the mutant in the copy, run its tests, and return the judgement. A stale mutant is judged as broken."""
         try:
             file = file_of(self.copy, mutant.module)
             changed = mutated(file.read_text(), mutant)
@@ -134,7 +140,7 @@ class Runner:
     def judge_text(self, file: Path, changed: str, tests: Sequence[str], *, longest: float = LONGEST_SECONDS) -> Judgement:
         """Replace the text of a file and run the tests.
 
-        The process with the product needs only the changed code. The text is replaced too, because tests start other processes.
+        The process with the product only needs the changed code. The text of the file is replaced for other processes that tests start.
         """
         graft = graft_of(file, file.read_text(), changed)
         with replaced(file, changed):
@@ -142,7 +148,7 @@ class Runner:
             return judgement or run_tests(self.copy, tests, longest=longest)
 
     def run(self, tests: Sequence[str]) -> Judgement:
-        """Run the tests without a mutant."""
+        """Run the tests without a mutant. The verdict `MISSED` means that all tests passed."""
         return self._asked(tests, {}, _BASELINE_SECONDS) or run_tests(self.copy, tests, longest=_BASELINE_SECONDS)
 
     def _asked(self, tests: Sequence[str], graft: Graft, longest: float) -> Judgement | None:
@@ -165,7 +171,7 @@ def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Run
         _be_the_project(copy, theirs, load or load_the_product)
     theirs.close()
     try:
-        # While the process imports the modules, no mutant may be in the copy.
+        # Wait until the process has imported the product. Before, no mutant may be planted in the copy.
         ours.recv()
         running = Runner(copy, ours)
         yield running
@@ -176,7 +182,7 @@ def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Run
 
 
 def run_tests(copy: Path, tests: Sequence[str], *, longest: float = LONGEST_SECONDS) -> Judgement:
-    """Run the tests in a child until the first failure. Without a mutant, the expected verdict is `MISSED`: all tests passed."""
+    """Run the tests in a child that imports the product itself, until the first failure. If all tests pass, the verdict is `MISSED`."""
 
     def work(failure: FirstFailure) -> int:
         enter(copy)
@@ -186,7 +192,7 @@ def run_tests(copy: Path, tests: Sequence[str], *, longest: float = LONGEST_SECO
 
 
 def _be_the_project(copy: Path, requests: Connection, load: Callable[[], object]) -> NoReturn:
-    """Import the product, then run tests in children until the other end of the pipe is closed."""
+    """Import the product, then run the requested tests in children until the other end of the pipe is closed."""
     code = 0
     try:
         os.environ["REDIS_PREFIX"] = f"mutants-{os.getpid()}"

@@ -1,4 +1,4 @@
-"""Every mutant of the catalog can still be applied, and its tests exist."""
+"""The catalog of mutants: every mutant can still be applied to the source, and the tests that it names exist."""
 
 from __future__ import annotations
 
@@ -48,13 +48,16 @@ def test_a_mutant_that_names_a_missing_test_is_reported() -> None:
     assert problem_of(mutant) == "tests/mutants/test_catalog.py::test_that_does_not_exist does not exist"
 
 
-def test_names_are_unique_and_begin_with_the_area() -> None:
+def test_names_of_mutants_are_unique_and_begin_with_the_area() -> None:
     assert [name for name, count in Counter(mutant.name for mutant in MUTANTS).items() if count > 1] == []
     assert [mutant.name for mutant in MUTANTS if not mutant.name.startswith(f"{mutant.room}-")] == []
 
 
-def test_the_tests_of_a_mutant_do_not_return_to_a_folder() -> None:
-    """pytest does not find the fixtures of a folder to which it returns, and a missing fixture would count as caught."""
+def test_the_tests_of_a_mutant_are_grouped_by_folder() -> None:
+    """If pytest leaves a folder and returns to it, it does not find the fixtures of the folder.
+
+    The test with the missing fixture fails, and the mutant would be counted as caught.
+    """
     folders = {
         mutant.name: [folder for folder, _ in groupby(Path(test.partition("::")[0]).parent for test in mutant.tests)] for mutant in MUTANTS
     }

@@ -1,4 +1,4 @@
-"""Tests that were collected once judge each mutant in a child of their own."""
+"""A process collects the tests once, and judges each mutant in a new child."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ADULTS = "test_guard.py::test_adults_are_allowed[18]"
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    """A source tree with one module and two files of tests."""
+    """Create a source tree with one module and two test files, and return its path."""
     return write_toy(tmp_path, guard=GUARD, test_guard=TEST, test_name="def test_nothing() -> None:\n    pass\n")
 
 
@@ -87,7 +87,7 @@ def test_each_mutant_is_judged_by_the_named_tests_without_the_state_of_other_mut
     ) == [("missed", ""), ("caught", CHILDREN), ("missed", ""), ("caught", ADULTS), ("missed", "")]
 
 
-def test_a_mutant_that_never_ends_is_broken_and_the_next_one_is_judged(toy: Path) -> None:
+def test_a_mutant_that_never_ends_is_broken_and_the_next_mutant_is_judged(toy: Path) -> None:
     endless = ("return None", "import time; time.sleep(3600)", [ADULTS])
     assert verdicts_on(toy, endless, ("", "", [ADULTS]), seconds=20.0) == [
         ("broken", "the tests did not end within 20 seconds"),

@@ -1,4 +1,4 @@
-"""The code of a function can be replaced in a running process; every other change needs a new import."""
+"""The code of a function can be replaced in a running process. Every other change requires a new import."""
 
 from __future__ import annotations
 

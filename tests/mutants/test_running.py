@@ -1,4 +1,4 @@
-"""A run reports a mutant as caught, as missed by every test, or as broken."""
+"""The verdict of a run: the mutant is caught by a test, missed by every test, or broken."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AT = "toy.guard:is_allowed"
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    """A source tree with one module and one test. The test does not cover the boundary value."""
+    """Create a source tree with one module and one test, and return its path. The test does not check the boundary value."""
     return write_toy(tmp_path, guard=GUARD, test_guard=TEST)
 
 
@@ -59,7 +59,10 @@ def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
 
 
 def test_the_first_mutant_does_not_affect_the_next_run(toy: Path) -> None:
-    """The import of the toy takes long, like the import of the real product. The first mutant is planted as soon as the runner is ready."""
+    """Importing the toy takes a second, as the import of the product takes long.
+
+    The first mutant must not be planted before the import is complete. Otherwise, the second run would also contain it.
+    """
     (toy / "toy" / "__init__.py").write_text("import time\ntime.sleep(1)\n")
     planted = {"at": AT, "old": "age >= 18", "new": "True", "tests": ["test_guard.py"]}
     harmless = {**planted, "at": "toy.guard:name", "old": "'guard'", "new": "str('guard')"}
@@ -67,7 +70,10 @@ def test_the_first_mutant_does_not_affect_the_next_run(toy: Path) -> None:
 
 
 def test_a_mutant_is_caught_although_the_unchanged_product_has_already_registered_its_transports_with_kombu(toy: Path) -> None:
-    """The process that runs the mutants has imported the product, which registers its transports."""
+    """The process that runs the mutants has imported the product, and the import registers the transports.
+
+    A run must not use the transports of the unchanged product.
+    """
     (toy / "config").mkdir()
     register = "def register() -> None:\n    TRANSPORT_ALIASES['redis'] = 'config.own:Own'\n"
     (toy / "config" / "own.py").write_text(f"from kombu.transport import TRANSPORT_ALIASES\n\n\n{register}\n\nregister()\n")
@@ -100,7 +106,7 @@ def test_an_unknown_name_is_an_error() -> None:
     assert (done.returncode, done.stdout.strip()) == (2, "No mutant is named no-such-mutant. --list prints the names.")
 
 
-def test_git_lists_the_files_of_a_copy() -> None:
+def test_git_lists_the_files_of_the_copied_checkout() -> None:
     with copied_tree(ROOT) as copy:
         listed = subprocess.run(["git", "ls-files", "manage.py", "tests/mutants"], cwd=copy, capture_output=True, text=True, check=True)
     assert {"manage.py", "tests/mutants/running.py"} <= set(listed.stdout.split())

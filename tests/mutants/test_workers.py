@@ -1,4 +1,4 @@
-"""Workers share mutants, and a worker that dies ends the run."""
+"""Several workers judge the mutants of a run, and the run ends with an error if a worker dies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from tests.mutants.workers import Judge, workers
 
 @contextmanager
 def toy(root: Path) -> Iterator[Judge]:
-    """Judge a piece of work by its first text: `meet` waits until another worker judges a piece with this text, `die` ends the worker."""
+    """Yield a function that judges a piece of work.
+
+    The piece `meet` waits until another worker also judges a piece `meet`. The piece `die` ends the worker process.
+    """
 
     def judge(piece: tuple[str, ...]) -> Judgement:
         if piece[0] == "die":

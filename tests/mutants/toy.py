@@ -1,4 +1,4 @@
-"""A source tree with one module, whose tests a program judges in a process of its own."""
+"""A source tree with one module and its tests, in which a program judges mutants in a separate process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SETTINGS = '[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "-p no:dja
 
 
 def write_toy(tree: Path, *, guard: str, **tests: str) -> Path:
-    """Write the module `toy.guard` and files of tests by their names without suffix. Return the tree."""
+    """Write the module `toy.guard` and test files, which are given by their names without the suffix `.py`. Return the path of the tree."""
     (tree / "toy").mkdir()
     (tree / "toy" / "guard.py").write_text(guard)
     for name, text in tests.items():
@@ -26,7 +26,7 @@ def write_toy(tree: Path, *, guard: str, **tests: str) -> Path:
 def judged(program: str, tree: Path, *arguments: str) -> list[Any]:
     """Run a program with the tree and the arguments, and return the JSON list that it prints.
 
-    The program has its own process, because a fork of a test process would inherit its threads and plugins.
+    The program runs in a separate process, because a fork of the test process would inherit the threads and plugins of the test process.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DJANGO_"))}
     command = [sys.executable, "-c", program, str(tree), *arguments]

@@ -14,13 +14,13 @@ from tests.mutants.children import Judgement
 from tests.mutants.mutant import Mutant
 from tests.mutants.running import copied_tree, runner, servers, warm_up
 
-# A mutant to judge, or tests to run without a mutant.
+# A piece of work: a mutant to judge, or the names of tests to run without a mutant.
 Work = TypeVar("Work", Mutant, tuple[str, ...])
 Judge = Callable[[Any], Judgement]
 
 
 class Workers:
-    """Some workers. Each gets its next piece of work as soon as it is idle."""
+    """Worker processes. Each worker gets its next piece of work as soon as it is idle."""
 
     def __init__(self, pipes: Sequence[Connection]) -> None:
         self._pipes = pipes
@@ -47,7 +47,7 @@ class Workers:
 
 @contextmanager
 def judging(root: Path) -> Iterator[Judge]:
-    """Copy the checkout at `root` and start the servers. Yield the function that judges mutants and runs tests with them."""
+    """Copy the checkout at `root` and start servers. Yield a function that judges a mutant, or runs tests without a mutant."""
     with copied_tree(root) as copy, servers():
         warm_up()
         with runner(copy) as using:
@@ -56,7 +56,7 @@ def judging(root: Path) -> Iterator[Judge]:
 
 @contextmanager
 def workers(root: Path, count: int, begin: Callable[[Path], AbstractContextManager[Judge]] = judging) -> Iterator[Workers]:
-    """Start the workers. Each calls `begin` with `root` for its own function. End them afterwards."""
+    """Start `count` workers and yield them. Each worker calls `begin` with `root` to get its function. End the workers afterwards."""
     processes = get_context("spawn")
     pairs = [processes.Pipe() for _ in range(count)]
     started = [processes.Process(target=_work, args=(begin, root, theirs)) for _, theirs in pairs]
@@ -73,7 +73,7 @@ def workers(root: Path, count: int, begin: Callable[[Path], AbstractContextManag
 
 
 def _work(begin: Callable[[Path], AbstractContextManager[Judge]], root: Path, pipe: Connection) -> None:
-    """Judge each piece that the pipe receives, until its other end is closed."""
+    """Judge each piece of work from the pipe and send the result, until the other end of the pipe is closed."""
     with begin(root) as judge:
         while True:
             try:

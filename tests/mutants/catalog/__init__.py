@@ -1,4 +1,4 @@
-"""Every mutant, in the order in which they run."""
+"""The list of all mutants, in the order in which their tests run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of `authapi`: client authentication."""
+"""Mutants of `authapi`: the authentication of clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.client_auth.replays:use_once",
         old="return cursor.fetchone() is not None",
         new="return True",
-        rule="All processes together accept an assertion of a client once.",
+        rule="Only one of all processes accepts an assertion of a client, and only once.",
         tests=(
             "tests/authapi/client_auth/test_assertion_replay.py",
             "tests/authapi/client_auth/test_assertion.py",
@@ -85,7 +85,7 @@ MUTANTS = (
         at="authapi.possession.replays:UsedProofs._current",
         old='if stored.endswith(f".{run}"):',
         new="if stored:",
-        rule="A restarted or promoted Redis begins a new generation of nonces.",
+        rule="After Redis was restarted or a replica was promoted, a new generation of nonces begins.",
         tests=("tests/authapi/possession/test_endpoints.py",),
     ),
 )

@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.accounts.account_changes:end_what_rested_on_it",
         old="        revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)\n",
         new="",
-        rule="Refresh tokens that a block revokes stay revoked after the block is lifted.",
+        rule="Refresh tokens that the block of a user revokes stay revoked after the block is lifted.",
         tests=("tests/authapi/accounts/test_account_changes.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="authapi.accounts.account_changes:end_what_rested_on_it",
         old="        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.ACCOUNT_DEACTIVATED)\n",
         new="",
-        rule="Sessions that a block ends stay ended after the block is lifted.",
+        rule="Sessions that the block of a user ends stay ended after the block is lifted.",
         tests=("tests/authapi/accounts/test_account_changes.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="authapi.edge.unread_bodies:UnreadBodies.held",
         old="self._give_back(body)",
         new="pass",
-        rule="The memory of a body is released after the response.",
+        rule="The memory of a request body is released after the response.",
         tests=("tests/authapi/edge/test_unread_bodies.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="authapi.services.administrative_log:note_work",
         old="insert([_line_of(under_way, code, status=under_way.status) for code in types])",
         new="pass",
-        rule="Each write through the management interface adds a line to the log in the same transaction.",
+        rule="Each write through the management interface adds an administrative line in the transaction of the write.",
         tests=("tests/authapi/api/test_administrative_log.py",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_exchanged",
         old="if row.used_at is not None:",
         new="if False:",
-        rule="A code is exchanged once, and a replay revokes every token issued for it.",
+        rule="A code is exchanged once. A second exchange is refused and revokes every token that was issued for the code.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -130,7 +130,7 @@ MUTANTS = (
         at="authapi.protocols.oauth.checks:AuthorizationChecks.validate_response_type",
         old='if "id_token" in request.types and not request.text("nonce"):',
         new="if False:",
-        rule="An id token from the authorization endpoint requires a nonce.",
+        rule="A request for an ID token from the authorization endpoint requires a nonce.",
         tests=("tests/authapi/protocols/oauth/test_parameters.py",),
     ),
     Mutant(
@@ -149,7 +149,7 @@ MUTANTS = (
         at="authapi.protocols.oauth.checks:_check_channel",
         old="request.client.requires_push and not request.is_pushed",
         new="False",
-        rule="A client that must push its requests cannot send one through the browser.",
+        rule="A client that must push its authorization requests cannot send an authorization request through the browser.",
         tests=("tests/authapi/test_pushed_requests.py",),
     ),
     Mutant(
@@ -157,7 +157,7 @@ MUTANTS = (
         at="authapi.tokens.refresh_tokens:is_reused",
         old="if now - row.revoked > policy.leeway:",
         new="if False:",
-        rule="The use of a rotated refresh token after the leeway revokes the whole family of the token.",
+        rule="If a rotated refresh token is used after the leeway, the whole family of the token is revoked.",
         tests=("tests/authapi/grants/test_refresh_token.py",),
     ),
     Mutant(

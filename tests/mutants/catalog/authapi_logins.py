@@ -26,7 +26,7 @@ MUTANTS = (
         at="authapi.login.sessions:find_session",
         old=", idle_expires_at__gt=now",
         new="",
-        rule="A session ends when it was idle for too long.",
+        rule="A session that was idle for too long is refused.",
         tests=("tests/authapi/login/test_sessions.py",),
     ),
     Mutant(
@@ -96,7 +96,7 @@ MUTANTS = (
         at="authapi.accounts.brute_force:held_count",
         old='lock_name(f"login:{connection.pk}:{count.ip}:{identifier}")',
         new="pass",
-        rule="Concurrent attempts at one account are counted one after another.",
+        rule="Concurrent login attempts at one account are counted one after another, so that no attempt is missed.",
         tests=("tests/authapi/accounts/test_brute_force.py",),
     ),
     Mutant(
@@ -104,7 +104,7 @@ MUTANTS = (
         at="authapi.accounts.brute_force:counted_address",
         old="return customer_of(keys_of(ip)) if",
         new="return ip if",
-        rule="Attempts from addresses of one IPv6 network (/64) share a count.",
+        rule="Login attempts from addresses of one IPv6 network (/64) are counted together.",
         tests=("tests/authapi/accounts/test_brute_force.py",),
     ),
     Mutant(

@@ -29,7 +29,7 @@ MUTANTS = (
         at="authapi.tokens.verifying:_check_state",
         old="state.is_revoked or state.client_version != claims.client_version",
         new="state.is_revoked",
-        rule="A token is refused after its client, or the secret or scopes of the client, have changed.",
+        rule="An access token is refused if its client, or the secret or scopes of the client, were changed after the token was issued.",
         tests=("tests/authapi/tokens/test_tokens.py",),
     ),
     Mutant(
@@ -75,7 +75,7 @@ MUTANTS = (
         at="authapi.tokens.token_state:_load_token_states",
         old="clients.get((tenant_id, client_id), _UNKNOWN)",
         new="next((state for key, state in clients.items() if key[1] == client_id), _UNKNOWN)",
-        rule="The state of a token comes from the client of the token's tenant, and never from a client of another tenant.",
+        rule="The state of a token is read from the client of the token's tenant, and never from a client of another tenant.",
         tests=(
             "tests/authapi/tokens/test_token_state.py",
             "tests/authapi/tokens/test_tokens.py",
@@ -86,7 +86,7 @@ MUTANTS = (
         at="authapi.tokens.token_state:stream_state",
         old=" AND revoked_at IS NULL",
         new="",
-        rule="The state that open streams check does not contain revoked clients, so that the streams of these clients end.",
+        rule="The state that open streams check does not contain revoked clients. So the streams of these clients end.",
         tests=("tests/authapi/tokens/test_token_state.py",),
     ),
     Mutant(

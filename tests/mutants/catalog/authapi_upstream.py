@@ -1,4 +1,4 @@
-"""Mutants of `authapi`: logins by providers."""
+"""Mutants of `authapi`: logins at external providers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.upstream.authentication_requests:request_for",
         old="if hmac.compare_digest(request.state_digest, digest_of(match.group(2))) else None",
         new="",
-        rule="The answer of a provider must contain the state of its login.",
+        rule="The response of a provider must contain the state of the login that requested it.",
         tests=("tests/authapi/upstream/test_login.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="authapi.upstream.authentication_requests:end_request",
         old='return rows.update(sealed_upstream="") == 1',
         new='rows.update(sealed_upstream="")\n    return True',
-        rule="An answer of a provider is accepted once, also by concurrent requests.",
+        rule="A response of a provider is accepted once, even if several requests contain it at the same time.",
         tests=("tests/authapi/upstream/test_login.py::test_only_the_first_of_two_requests_with_the_same_answer_uses_the_answer",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="authapi.upstream.id_token:verified_claims",
         old='"nonce": nonce if is_nonce_checked else ""',
         new='"nonce": ""',
-        rule="The id token of a provider must contain the nonce of its login.",
+        rule="The ID token of a provider must contain the nonce of the login that requested it.",
         tests=("tests/authapi/upstream/test_id_token.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.upstream.id_token:verified_claims",
         old='"aud": {"essential": True, "value": client_id}',
         new='"aud": {"essential": True}',
-        rule="The id token of a provider must be issued for this client.",
+        rule="The ID token of a provider must be issued for the client of the connection.",
         tests=("tests/authapi/upstream/test_id_token.py",),
     ),
     Mutant(
@@ -90,7 +90,7 @@ MUTANTS = (
         at="authapi.upstream.saml.judging:_check_request",
         old="elif named != expected.request_id:",
         new="elif False:",
-        rule="A SAML answer must name the request of its login.",
+        rule="A SAML response must name the authentication request that it answers.",
         tests=("tests/authapi/upstream/saml/test_responses.py",),
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""Mutants of `config`."""
+"""Mutants of `config`: messages to workers, the admin, and the web server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MUTANTS = (
         at="config.task_messages:_are_headers",
         old='or name.startswith("celery.")\n',
         new="\n",
-        rule="A message never calls a task of Celery that runs other tasks.",
+        rule="A message never calls a built-in task of Celery that runs other tasks.",
         tests=("tests/config/test_task_messages.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="config.task_messages:_is_body",
         old=" or len(body) > MAX_BODY_BYTES",
         new="",
-        rule="A message that is too large is dropped.",
+        rule="A message to a worker that is too large is dropped.",
         tests=("tests/config/test_task_messages.py",),
     ),
     Mutant(
@@ -78,7 +78,7 @@ MUTANTS = (
         at="config.console.staff_account.sign_in:waiting_staff",
         old='not waiting or not 0 <= time.time() - waiting["at"] < _WAITING_SECONDS',
         new="not waiting",
-        rule="A login that waits for the second factor expires.",
+        rule="A sign-in of staff that waits for the second factor expires.",
         tests=("tests/config/console/staff_account/test_sign_in.py",),
     ),
     Mutant(
@@ -86,7 +86,7 @@ MUTANTS = (
         at="config.console.staff_account.sign_in:waiting_staff",
         old=' or not constant_time_compare(waiting["hash"], staff.get_session_auth_hash())',
         new="",
-        rule="A login that waits for the second factor ends when the password changes.",
+        rule="A sign-in of staff that waits for the second factor is refused after the password was changed.",
         tests=("tests/config/console/staff_account/test_sign_in.py",),
     ),
     Mutant(
@@ -94,7 +94,7 @@ MUTANTS = (
         at="config.console.staff_account.sign_in:StaffLoginView.form_valid",
         old="if not has_factors(staff):",
         new="if True:",
-        rule="An account with a second factor cannot log in with its password alone.",
+        rule="A staff account with a second factor cannot sign in with its password alone.",
         tests=("tests/config/console/staff_account/test_sign_in.py",),
     ),
     Mutant(
@@ -102,7 +102,7 @@ MUTANTS = (
         at="config.console.staff_account.proving:_count",
         old="if not tries.may_try(staff):",
         new="if False:",
-        rule="The number of attempts to prove the ownership of an account is limited.",
+        rule="The number of attempts to prove the identity of a staff member is limited.",
         tests=(
             "tests/config/console/staff_account/test_prove.py",
             "tests/config/console/staff_account/test_sign_in.py",
@@ -175,7 +175,7 @@ MUTANTS = (
         at="config.metrics:require_reader",
         old='if scheme.lower() != "bearer" or not compare_digest(token.strip().encode(), settings.METRICS_TOKEN.encode()):',
         new="if False:",
-        rule="If a metrics token is configured, metrics are served only with the token.",
+        rule="If a metrics token is configured, only requests with this token get metrics.",
         tests=("tests/config/test_metrics.py",),
     ),
     Mutant(
@@ -203,7 +203,7 @@ MUTANTS = (
         at="config.server.live_events:watcher_of",
         old="if (tenant_in_scope(request) or only_tenant()) != tenant_id:",
         new="if False:",
-        rule="The live page shows only the events of the tenant of its session.",
+        rule="The live page shows only the events of the tenant that the session of the admin shows.",
         tests=("tests/config/server/test_live_events.py",),
     ),
     Mutant(
@@ -219,7 +219,7 @@ MUTANTS = (
         at="config.task_transports:use_checked_transports",
         old='CheckedAmqpTransport: ("amqp", "pyamqp"),',
         new="",
-        rule="Messages of RabbitMQ are checked like those of Redis.",
+        rule="Messages from RabbitMQ are checked like messages from Redis.",
         tests=("tests/config/test_task_transports.py",),
     ),
     Mutant(
@@ -227,7 +227,7 @@ MUTANTS = (
         at="config.task_transports:use_checked_transports",
         old='CheckedSentinelTransport: ("sentinel",),',
         new="",
-        rule="Messages of a Redis behind Sentinel are checked.",
+        rule="Messages from a Redis server behind sentinels are checked like messages from a single Redis server.",
         tests=("tests/config/test_task_transports.py",),
     ),
     Mutant(
@@ -235,7 +235,7 @@ MUTANTS = (
         at="config.settings.queue:_sentinel_url",
         old="sentinel://sentinels/{",
         new="sentinel://{url}/{",
-        rule="The broker URL with sentinels contains no password.",
+        rule="The URL of a broker behind sentinels contains no password.",
         tests=("tests/config/settings/test_broker_url.py",),
     ),
     Mutant(
@@ -243,7 +243,7 @@ MUTANTS = (
         at="config.task_transports:ReleasingQoS.ack",
         old="self._quick_ack(delivery_tag)",
         new="pass",
-        rule="A message whose acknowledgment fails does not occupy the worker.",
+        rule="If the acknowledgment of a message fails, the worker still takes the next message.",
         tests=("tests/config/test_task_transports.py",),
     ),
     Mutant(
@@ -251,7 +251,7 @@ MUTANTS = (
         at="config.settings.queue:_ALWAYS",
         old='"CELERY_BROKER_CHANNEL_ERROR_RETRY": True',
         new='"CELERY_BROKER_CHANNEL_ERROR_RETRY": False',
-        rule="A worker connects again after a damaged response of the queue.",
+        rule="A worker connects to the broker again after a damaged response of the broker.",
         tests=("tests/faults/test_damaged_links.py::test_a_worker_connects_again_after_damage_on_the_link_to_the_broker",),
     ),
     Mutant(
@@ -267,7 +267,7 @@ MUTANTS = (
         at="config.schema.judging:problems",
         old='found["rule_name"] not in _NOT_JUDGED',
         new='found["level"] == "Error"',
-        rule="A migration that blocks a table or breaks the previous version is refused.",
+        rule="The check of migrations refuses a migration that blocks a table or breaks the previous version of the service.",
         tests=("tests/config/test_migration_judging.py",),
     ),
     Mutant(

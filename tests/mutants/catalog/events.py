@@ -1,4 +1,4 @@
-"""Mutants of `events`."""
+"""Mutants of `events`: recording, numbering, cursors, reading and pruning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MUTANTS = (
         at="events.log.numbering:number_tenant",
         old="with django_connection.wrap_database_errors, open_connection() as owned:",
         new="with open_connection() as owned:",
-        rule="A request that numbers events gets Django's error when the database is unavailable, and is answered with 503.",
+        rule="If the database is unavailable, numbering in a request raises the error of Django, and the response has status 503.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="events.log.numbering:Numberer._number_pending",
         old="batch = number_batch(database, tenant_id)",
         new="batch = number_tenant(tenant_id, database)",
-        rule="A burst of one tenant delays the numbering of another tenant by at most one batch.",
+        rule="The numberer numbers one batch of events of a tenant, and then serves the other tenants.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="events.log.reading:Bounds.require",
         old="self.floor <= cursor.position <= self.head",
         new="cursor.position <= self.head",
-        rule="A cursor below the floor expires instead of skipping the pruned events.",
+        rule="A cursor below the floor is refused as expired, so that no pruned event is skipped silently.",
         tests=(
             "tests/events/test_retention.py",
             "tests/events/test_log.py",
@@ -100,7 +100,7 @@ MUTANTS = (
         at="events.log.reading:_without_hole",
         old="if event.position != cursor.position + 1 + number:",
         new="if False:",
-        rule="A reader never skips a missing position.",
+        rule="A reader reports a missing position as an error and never skips it.",
         tests=("tests/events/test_log.py",),
     ),
     Mutant(
@@ -108,7 +108,7 @@ MUTANTS = (
         at="events.log.reading:_without_hole",
         old="if not events and bounds.head > cursor.position:",
         new="if False:",
-        rule="An empty page before the head is an error and not the end of the log.",
+        rule="If no event follows a position below the head, the reader reports an error and not the end of the log.",
         tests=("tests/events/test_log.py",),
     ),
     Mutant(
@@ -116,7 +116,7 @@ MUTANTS = (
         at="events.log.reading:LogReader.start_at",
         old="bounds.floor_recorded_at is not None and bounds.floor_recorded_at >= moment",
         new="False",
-        rule="A start time whose events were pruned is refused instead of skipping them.",
+        rule="A stream cannot start at a time if events after this time were pruned.",
         tests=(
             "tests/events/test_log.py",
             "tests/events/test_retention.py",
@@ -151,7 +151,7 @@ MUTANTS = (
         at="events.log.numbering:_MOVE_HEAD",
         old="SET position = %(position)s, recorded_at",
         new="SET position = %(position)s + 1, recorded_at",
-        rule="Positions are dense, without a missing position.",
+        rule="The positions of a log have no gaps.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(
@@ -167,7 +167,7 @@ MUTANTS = (
         at="events.log.numbering:Numberer._number_pending",
         old="self._add([tenant_id])\n                raise",
         new="raise",
-        rule="A tenant whose numbering failed is numbered again.",
+        rule="After numbering the events of a tenant has failed, it is tried again.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(
@@ -191,7 +191,7 @@ MUTANTS = (
         at="events.log.timelines:_LOST",
         old="timeline >= %(earlier)s",
         new="timeline > %(earlier)s",
-        rule="The epoch stays the same only if every timeline since the last numbering was replicated.",
+        rule="After a promotion, the epoch is kept only if every timeline since the last numbering was replicated.",
         tests=("tests/events/test_timelines.py",),
     ),
     Mutant(
@@ -207,7 +207,7 @@ MUTANTS = (
         at="events.log.numbering:number_batch",
         old="(fence.is_replicated or is_replicated)",
         new="is_replicated",
-        rule="The end of synchronous replication is stored before events are announced.",
+        rule="When synchronous replication has ended, this fact is stored before events are announced.",
         tests=("tests/events/test_timelines.py",),
     ),
     Mutant(
@@ -215,7 +215,7 @@ MUTANTS = (
         at="events.log.timelines:DURABLE_COMMIT",
         old="NOT IN ('on', 'remote_apply')",
         new="NOT IN ('on')",
-        rule="Numbering never lowers the synchronous_commit of an operator.",
+        rule="Numbering never lowers the value of synchronous_commit that an operator has set.",
         tests=("tests/events/test_timelines.py",),
     ),
     Mutant(
@@ -242,7 +242,7 @@ MUTANTS = (
         at="events.record.recorder:_INSERT",
         old="DELETE FROM events_mark WHERE document_table = %(table)s AND document_key = ANY(%(keys)s)",
         new="DELETE FROM events_mark WHERE false",
-        rule="A recorded change leaves no mark, so that it is not recorded twice.",
+        rule="Recording a change deletes its mark, so that the sweep does not record the change again.",
         tests=(
             "tests/events/test_recorder.py",
             "tests/events/test_tripwire.py",
@@ -261,7 +261,7 @@ MUTANTS = (
         at="events.record.recorder:_event_rows",
         old="check_data(change.type, data)",
         new="pass",
-        rule="Data that breaks the schema of its event is never recorded.",
+        rule="Data that violates the schema of its event type is never recorded.",
         tests=("tests/events/test_recorder.py",),
     ),
     Mutant(
@@ -320,7 +320,7 @@ MUTANTS = (
         at="events.log.restoring:start_over",
         old="follower.step_back(tenant_id, head=head[0])",
         new="pass",
-        rule="A delivery stream that is ahead of a restored log is reset to the head of the log.",
+        rule="After a restore, a stream whose position is beyond the head of the log is reset to the head.",
         tests=(
             "tests/provisioning/engine/test_log_follower.py",
             "tests/events/test_restoring.py",
@@ -331,7 +331,7 @@ MUTANTS = (
         at="events.log.numbering:Numberer._number_pending",
         old="batch = number_batch(database, tenant_id)",
         new="batch = number_tenant(tenant_id, database)",
-        rule="A burst of one tenant delays the numbering of another tenant by one batch at most.",
+        rule="In the numberer process, a burst of one tenant delays the numbering of another tenant by at most one batch.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(
@@ -355,7 +355,7 @@ MUTANTS = (
         at="events.record.documents:_shown",
         old='if change.type == "organization.deleted":',
         new="if False:",
-        rule="The event of each type has the fields of its golden file.",
+        rule="The event of each type has exactly the fields of the golden file of its type, which contains an expected event.",
         tests=("tests/events/test_event_types.py",),
     ),
     Mutant(
@@ -371,7 +371,7 @@ MUTANTS = (
         at="events.log.head_cursor:head_cursor",
         old="position=head.position)",
         new="position=head.position + 1)",
-        rule="The cursor of a snapshot is the head before its first page.",
+        rule="The cursor of a snapshot is the head of the log before the first page is read.",
         tests=("tests/config/test_snapshot_cursor.py",),
     ),
     Mutant(

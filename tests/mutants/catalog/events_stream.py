@@ -1,4 +1,4 @@
-"""Mutants of `events`: the stream."""
+"""Mutants of `events`: the event stream and its slots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MUTANTS = (
         at="events.stream.standing:ended_by",
         old=" or state.client_versions.get(held.client_id) != held.client_version",
         new="",
-        rule="A stream ends when its client changes or is deleted.",
+        rule="A stream ends when its client is changed or deleted.",
         tests=("tests/conformance/test_ending.py",),
     ),
     Mutant(
@@ -42,7 +42,7 @@ MUTANTS = (
         at="events.stream.operating.leases:_ACQUIRE",
         old="if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return {0, reclaimed} end",
         new="",
-        rule="The slots of a tenant are counted over all processes.",
+        rule="The limit of open streams of a tenant applies to the slots of all processes together.",
         tests=("tests/events/stream/test_leases.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="events.stream.admission:admit",
         old="shared.leases.release(lease)\n            raise",
         new="raise",
-        rule="A stream that is refused after it took a slot releases the slot.",
+        rule="A stream that is refused after it has taken a slot releases the slot.",
         tests=("tests/conformance/test_refusing.py::test_a_stream_that_is_refused_for_an_unreadable_log_releases_its_slot",),
     ),
     Mutant(
@@ -82,7 +82,7 @@ MUTANTS = (
         at="events.stream.frames:encode_frames",
         old="sealer.seal_at(epoch, event.position)",
         new="sealer.seal_at(epoch, event.position - 1)",
-        rule="A stream that starts at the offset of an event begins with the next event.",
+        rule="A stream that starts at the offset of an event begins with the event after it.",
         tests=(
             "tests/events/stream/test_frames.py",
             "tests/conformance/test_resuming.py",
@@ -136,7 +136,7 @@ MUTANTS = (
         at="events.stream.reading.tail:Tails._look",
         old="elif head < known[tenant_id]:",
         new="elif False:",
-        rule="A process that has read beyond the head raises the epoch.",
+        rule="A process that finds the head below a position that it has already read raises the epoch.",
         tests=("tests/events/stream/test_lost_future.py",),
     ),
     Mutant(
@@ -152,7 +152,7 @@ MUTANTS = (
         at="events.stream.reading.tail:Tails._read",
         old="await asyncio.sleep(_RETRY_SECONDS)\n            return",
         new="[tail.close(LOG_GONE) for tail in tails]\n            return",
-        rule="An outage of the database closes no stream.",
+        rule="An outage of the database does not close open streams.",
         tests=(
             "tests/events/stream/test_tail.py",
             "tests/conformance/test_outages.py",
@@ -163,7 +163,7 @@ MUTANTS = (
         at="events.stream.reading.floor:expiry_notice",
         old="retention * WARNING_SHARE",
         new="retention",
-        rule="A stream warns when a tenth of the retention is left for its next event.",
+        rule="A stream warns its client when the next event of the stream will be pruned within a tenth of the retention.",
         tests=("tests/events/stream/test_floor.py",),
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""Mutants of `foundation`."""
+"""Mutants of `foundation`: tenants, the database, outbound requests, secrets, memory and tracing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MUTANTS = (
         at="foundation.tenancy:TenantManager.get_queryset",
         old='if tenant is None:\n            raise TenantRequired(f"{self.model.__name__}: {TenantRequired.__doc__}")',
         new="if tenant is None:\n            return GuardedQuerySet(self.model, using=self._db)",
-        rule="A query of rows of tenants is refused if it does not name a tenant.",
+        rule="A query of rows that belong to tenants is refused if it does not name a tenant.",
         tests=(
             "tests/architecture/test_tenancy.py",
             "tests/events/test_tripwire.py",
@@ -145,7 +145,7 @@ MUTANTS = (
         at="foundation.outbound.dialing:_DeadlineReader.readinto",
         old="self._sock.settimeout(self.current_call.remaining())",
         new="pass",
-        rule="A server cannot extend the deadline of a request byte by byte.",
+        rule="A server that sends a response byte by byte cannot extend the deadline of the request.",
         tests=("tests/provisioning/scim/test_retries_and_budget.py::test_the_timeout_applies_to_the_head_and_the_body_of_the_response",),
     ),
     Mutant(
@@ -185,7 +185,7 @@ MUTANTS = (
         at="foundation.secrets.hidden_values:_without_tokens",
         old='if found is None or not (found["user"] or found["query"]):',
         new="if True:",
-        rule="The audit log shows no credentials and no query of a URL.",
+        rule="The audit log shows no credentials and no query string of a URL.",
         tests=("tests/identity/audit/test_audit_log.py",),
     ),
     Mutant(
@@ -212,7 +212,7 @@ MUTANTS = (
         at="foundation.database.engine.base:DatabaseWrapper._commit",
         old="isinstance(error.__cause__, psycopg.OperationalError)",
         new="False",
-        rule="A caller gets a specific error if it is unknown whether a transaction was committed.",
+        rule="A caller gets the error of a commit in doubt if it is unknown whether the transaction was committed.",
         tests=("tests/foundation/database/test_engine.py",),
     ),
     Mutant(
@@ -231,7 +231,7 @@ MUTANTS = (
         at="foundation.memory.ttl_cache:Remembered._keep",
         old="len(self._entries) > self._limit or ",
         new="",
-        rule="A cache never holds more entries than its limit.",
+        rule="A cache never contains more entries than its limit.",
         tests=("tests/foundation/memory/test_ttl_cache.py",),
     ),
     Mutant(
@@ -239,7 +239,7 @@ MUTANTS = (
         at="foundation.memory.ttl_cache:Remembered.get",
         old="asked_at = self._clock()\n        value = self._load(key)",
         new="value = self._load(key)\n        asked_at = self._clock()",
-        rule="The age of a cached answer counts from the moment of its request.",
+        rule="The age of a cached answer starts when the answer is requested, and not when it arrives.",
         tests=("tests/foundation/memory/test_ttl_cache.py",),
     ),
     Mutant(
@@ -255,7 +255,7 @@ MUTANTS = (
         at="foundation.memory.sentinels:is_agreed",
         old="* 2 > sentinels",
         new="* 2 > 1",
-        rule="One sentinel alone does not choose the master while other sentinels answer.",
+        rule="The answers of a majority of the sentinels choose the master, and not the answer of one sentinel alone.",
         tests=("tests/foundation/memory/test_sentinels.py",),
     ),
     Mutant(
@@ -303,7 +303,7 @@ MUTANTS = (
         at="foundation.database.replica:reading_source",
         old="(now - as_of) > timedelta(seconds=settings.REPLICA_MAX_LAG_SECONDS)",
         new="False",
-        rule="A list does not show rows of a replica that is too far behind.",
+        rule="A list does not show rows from a replica that is too far behind the primary.",
         tests=("tests/faults/test_replica.py",),
     ),
     Mutant(
@@ -327,7 +327,7 @@ MUTANTS = (
         at="foundation.database.replica:alias_that_contains",
         old="state is not None and state[0]",
         new="state is not None",
-        rule="An export misses no change before its cursor.",
+        rule="An export contains every change before its cursor.",
         tests=("tests/faults/test_replica.py",),
     ),
     Mutant(

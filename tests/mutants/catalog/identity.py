@@ -1,4 +1,4 @@
-"""Mutants of `identity`."""
+"""Mutants of `identity`: users, mailed links, staff, deletions, messages, domains and jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MUTANTS = (
         at="identity.services.users:_delete_if_still",
         old='.annotate(lower_email=Lower("email")).filter(lower_email=Lower(Value(email)))',
         new="",
-        rule="A deletion of users by email address keeps a user whose address has changed meanwhile.",
+        rule="A deletion of users by email address keeps a user whose address was changed before the deletion could lock the user.",
         tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="identity.services.users:locked_user",
         old="User.objects.of(tenant_id)",
         new="User.all_tenants",
-        rule="A service finds only users of the given tenant.",
+        rule="A service function finds only users of the given tenant.",
         tests=("tests/identity/test_foreign_users.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="identity.services.users:locked_user",
         old='.select_for_update(no_key=True, of=("self",))',
         new="",
-        rule="A service locks a user before it changes the user.",
+        rule="A service function locks the row of a user before it changes the user.",
         tests=("tests/identity/test_root_locks.py",),
     ),
     Mutant(
@@ -122,7 +122,7 @@ MUTANTS = (
         at="identity.exports.export_files:exported_file",
         old="Job.objects.of(tenant_id)",
         new="Job.all_tenants",
-        rule="An exported file can be read only at its tenant.",
+        rule="The file of an export can be read only on a host of its tenant.",
         tests=("tests/identity/test_jobs.py",),
     ),
     Mutant(
@@ -130,7 +130,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:use_totp",
         old='step is not None and _took(staff, factor, last_step__lt=step, becomes={"last_step": step})',
         new="step is not None",
-        rule="All processes together accept a code of a staff account only once.",
+        rule="Only one of all processes accepts a code of an authenticator app of staff, and only once.",
         tests=("tests/identity/test_staff_factors.py",),
     ),
     Mutant(
@@ -229,7 +229,7 @@ MUTANTS = (
         at="identity.messages.once:_claimed",
         old="if until > now:",
         new="if False:",
-        rule="A second worker waits while the first worker sends a message.",
+        rule="While one worker sends a message, another worker waits and does not treat the message as in doubt.",
         tests=("tests/identity/messages/test_once.py",),
     ),
     Mutant(
@@ -237,7 +237,7 @@ MUTANTS = (
         at="identity.messages.once:_write",
         old="if state in SETTLED:",
         new="if False:",
-        rule="A settled message keeps no secret.",
+        rule="The content of a message is deleted when the message was sent or given up.",
         tests=(
             "tests/identity/messages/test_once.py",
             "tests/authapi/passwordless/test_senders.py",
@@ -296,7 +296,7 @@ MUTANTS = (
         at="identity.services.bulk_jobs:act_on_next",
         old="with acting(by):",
         new="with acting(None):",
-        rule="A bulk act is recorded in the name of the member of staff who started it.",
+        rule="The audit entries of a bulk act name the staff member who started it.",
         tests=("tests/identity/test_bulk_jobs.py",),
     ),
     Mutant(
@@ -304,7 +304,7 @@ MUTANTS = (
         at="identity.imports.import_file:_rows_of_array",
         old='raise _refusal(text, number, "a comma or the closing bracket is missing")',
         new="break",
-        rule="A file with a missing comma or bracket is refused.",
+        rule="An import file with a missing comma or bracket is refused.",
         tests=("tests/identity/imports/test_import_file.py",),
     ),
     Mutant(
@@ -312,7 +312,7 @@ MUTANTS = (
         at="identity.services.deletions:Deletion.next_chunk",
         old="while deleted < limit:",
         new="while True:",
-        rule="A deletion deletes at most one chunk in a transaction.",
+        rule="A deletion in several transactions deletes at most one chunk of rows in each transaction.",
         tests=("tests/identity/test_deletions.py",),
     ),
     Mutant(
@@ -328,7 +328,7 @@ MUTANTS = (
         at="identity.admin.assurance:is_proven",
         old='if not 0 <= time.time() - proof["at"] < settings.STAFF_PROOF_MINUTES * 60:',
         new="if False:",
-        rule="A proof of the identity of staff expires.",
+        rule="The proof of identity of a staff session expires.",
         tests=(
             "tests/config/console/staff_account/test_prove.py",
             "tests/config/console/staff_account/test_protected.py",
@@ -355,7 +355,7 @@ MUTANTS = (
         at="identity.option_redaction:seal_row",
         old="row.seal_plain_options()",
         new="pass",
-        rule="The redaction seals the secrets that older versions stored in plain text.",
+        rule="The redaction of connection options seals the secrets that older versions stored unencrypted.",
         tests=(
             "tests/identity/test_sealing_migration.py",
             "tests/provisioning/test_option_redaction.py",

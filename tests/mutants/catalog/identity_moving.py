@@ -1,4 +1,4 @@
-"""Mutants of `identity.moving`."""
+"""Mutants of `identity.moving`: the export, the import and the hand-over of a tenant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MUTANTS = (
         at="identity.moving.exporting:export_tenant",
         old="_require_unchanged(draft)",
         new="pass",
-        rule="A change during the export prevents the completion of the archive.",
+        rule="An export fails if a row of the tenant was changed while the export ran.",
         tests=("tests/identity/moving/test_moves.py",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="identity.moving.importing:_import_next",
         old="move.parts_done += 1",
         new="move.parts_done += 2",
-        rule="Each part is imported once, also after an interruption.",
+        rule="Each part of an archive is imported exactly once, even if the import was interrupted.",
         tests=("tests/identity/moving/test_moves.py",),
     ),
     Mutant(

@@ -26,7 +26,7 @@ MUTANTS = (
         at="provisioning.engine.delivering:deliver_lane",
         old="        nudges.send(nudges.DELIVER, *asked)",
         new="        pass",
-        rule="A message is sent again if its stream must wait because another stream is served.",
+        rule="If a worker process serves another stream first, it sends the message for the waiting stream again.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_LOCK_CLAIMED",
         old=" AND token = %s AND lease_until",
         new=" AND %s::uuid IS NOT NULL AND lease_until",
-        rule="A worker that has lost its lease writes no failure.",
+        rule="A worker that has lost its claim of a lane writes no failure.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -42,7 +42,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_LOCK_CLAIMED",
         old=" AND lease_until > clock_timestamp()",
         new="",
-        rule="A worker whose lease has expired writes no failure.",
+        rule="A worker whose lease of a lane has expired writes no failure.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:fail",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its lease stores no failed attempt.",
+        rule="A worker that has lost its claim of a lane stores no failed attempt.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -58,7 +58,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:release",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its lease does not release the claim of another worker.",
+        rule="A worker that has lost its claim of a lane does not release the claim of another worker.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:put_off",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its lease does not postpone the delivery of another worker.",
+        rule="A worker that has lost its claim of a lane does not postpone the delivery of another worker.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:give_back",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its lease does not give back the claim of another worker.",
+        rule="A worker that has lost its claim of a lane does not give back the claim of another worker.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -82,7 +82,7 @@ MUTANTS = (
         at="provisioning.engine.delivery_rows:_SETTLE",
         old="AND token = %(token)s AND lease_until",
         new="AND %(token)s IS NOT NULL AND lease_until",
-        rule="A worker that has lost its lease settles no delivery.",
+        rule="A worker that has lost its claim of a lane settles no delivery.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -90,7 +90,7 @@ MUTANTS = (
         at="provisioning.engine.delivery_rows:_SETTLE",
         old='EXISTS (SELECT 1 FROM lane)\n"""',
         new='true\n"""',
-        rule="An outcome after the end of the lease changes nothing.",
+        rule="The result of an attempt changes no row if the lease of the lane has ended.",
         tests=(
             "tests/provisioning/engine/test_lanes.py",
             "tests/provisioning/engine/test_claim_ahead.py",
@@ -117,7 +117,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_CLAIM",
         old="lane.delivery_id FROM lane WHERE lane.token IS NOT NULL",
         new="lane.delivery_id FROM lane WHERE false",
-        rule="An attempt whose worker died is stored as lost.",
+        rule="If a worker dies during an attempt, the attempt is stored as lost.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -220,7 +220,7 @@ MUTANTS = (
         at="provisioning.engine.dispatch:dispatch_batch",
         old="return bool(last - position >= BATCH)",
         new="return bool(last - position > BATCH)",
-        rule="A dispatch continues after a full page.",
+        rule="If a dispatch has read a full batch of the log, it continues with the next batch.",
         tests=("tests/provisioning/engine/test_dispatch.py",),
     ),
     Mutant(
@@ -252,7 +252,7 @@ MUTANTS = (
         at="provisioning.engine.schedule:delay_before_next",
         old="failed_attempts > len(delays)",
         new="failed_attempts >= len(delays)",
-        rule="A delivery has one more attempt than there are delays.",
+        rule="A delivery has one attempt more than the configured number of retry delays.",
         tests=("tests/provisioning/engine/test_schedule.py",),
     ),
     Mutant(
@@ -304,7 +304,7 @@ MUTANTS = (
         at="provisioning.engine.delivery_rows:_REQUEUE",
         old=" AND state = 'dead'",
         new="",
-        rule="A dead letter that was redelivered is not redelivered again.",
+        rule="A dead letter whose redelivery waits or has succeeded is not redelivered again.",
         tests=("tests/provisioning/engine/test_redelivery.py",),
     ),
     Mutant(
@@ -361,7 +361,7 @@ MUTANTS = (
         at="provisioning.engine.delivering:run_claim",
         old="not is_skipped or claim.is_deletion",
         new="not is_skipped",
-        rule="The deletion of a missing account counts as written, so that an older redelivered event never creates the account again.",
+        rule="A skipped deletion is stored as written, so that an older event that is redelivered never creates the account again.",
         tests=(
             "tests/provisioning/engine/test_redelivery.py",
             "tests/provisioning/engine/test_delivering.py",

@@ -26,7 +26,7 @@ MUTANTS = (
         at="provisioning.engine.breaker:Failures.verdict",
         old="0 < settings.BREAKER_UNAUTHORIZED <= self.unauthorized",
         new="False",
-        rule="Repeated responses with status 401 hold the stream.",
+        rule="Repeated responses with status 401 start a hold of the stream.",
         tests=("tests/provisioning/engine/test_breaker_statuses.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="provisioning.mapping.values:Fitting._fitted",
         old="return value if isinstance(value, bool) else self._refuse(place, value, described)",
         new="return value",
-        rule="A text is never sent as a boolean.",
+        rule="A mapped text is never sent in the place of a boolean.",
         tests=("tests/provisioning/mapping/test_typed_values.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="provisioning.dead_letters.redelivery:_note",
         old="head_position(letter.tenant_id) if order.with_current_profile else None",
         new="None",
-        rule="An event that is sent with the current profile has the position of the newest event.",
+        rule="A redelivery with the current profile has the position of the newest event of the log.",
         tests=("tests/provisioning/engine/test_current_profile.py",),
     ),
     Mutant(
@@ -82,7 +82,7 @@ MUTANTS = (
         at="provisioning.engine.sweeper:sweep",
         old="nudges.send(nudges.DISPATCH, tenant_id)",
         new="pass",
-        rule="The sweeper finds a stream whose message was lost.",
+        rule="The sweeper finds a stream with waiting events whose message to a worker was lost.",
         tests=("tests/provisioning/engine/test_sweeper.py",),
     ),
     Mutant(
@@ -122,7 +122,7 @@ MUTANTS = (
         at="provisioning.synchronization.users:_UserTurn._note",
         old="self.after = user.key",
         new="pass",
-        rule="A synchronization that continues does not examine the finished users again.",
+        rule="A synchronization that continues after an interruption does not examine the finished users again.",
         tests=("tests/provisioning/synchronization/test_synchronization.py",),
     ),
     Mutant(
@@ -130,7 +130,7 @@ MUTANTS = (
         at="provisioning.engine.sweeper:sweep",
         old="tripwire.sweep(_MARKS_PER_SWEEP)",
         new="pass",
-        rule="The sweeper records the changes that bypassed the signals.",
+        rule="The sweeper records changes that bypassed the signals of Django.",
         tests=("tests/provisioning/engine/test_sweeper.py",),
     ),
     Mutant(

@@ -18,7 +18,7 @@ MUTANTS = (
         at="provisioning.scim.matches:_by_key",
         old="if len(keyed) > 1:",
         new="if False:",
-        rule="Two accounts with one key are ambiguous, and none of them is written.",
+        rule="If two accounts have the same key, the service writes to neither account.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="provisioning.scim.matches:by_user_name",
         old="if person.proves_name:",
         new="if True:",
-        rule="An equal user name alone proves nothing.",
+        rule="An equal user name alone does not prove that an account belongs to the user.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
@@ -58,7 +58,7 @@ MUTANTS = (
         at="provisioning.scim.user_sync:UserSync.deleted",
         old="if links.is_in_doubt:\n                raise DeletionInDoubt",
         new="if False:\n                raise DeletionInDoubt",
-        rule="A deletion after a create without a response is never skipped.",
+        rule="The deletion of a user is never skipped if the response to the create request was lost.",
         tests=(
             "tests/provisioning/scim/test_retries_and_budget.py",
             "tests/provisioning/scim/test_strangers_are_safe.py",
@@ -69,7 +69,7 @@ MUTANTS = (
         at="provisioning.scim.filters:equals",
         old="json.dumps(value, ensure_ascii=False)",
         new="chr(34) + value + chr(34)",
-        rule="A value in a SCIM filter is quoted.",
+        rule="Quotes in a value of a SCIM filter are escaped.",
         tests=("tests/provisioning/scim/test_pure_parts.py",),
     ),
     Mutant(
@@ -96,7 +96,7 @@ MUTANTS = (
         at="provisioning.runs.masking:_forms",
         old='return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret, safe="")',
         new="return (secret,)",
-        rule="A secret is masked in every encoding.",
+        rule="A secret is masked in stored texts in each encoding in which it can occur.",
         tests=("tests/provisioning/scim/test_pure_parts.py",),
     ),
     Mutant(
@@ -120,7 +120,7 @@ MUTANTS = (
         at="provisioning.actions.scope:is_in_scope",
         old="if value is not None and not isinstance(value, bool):",
         new="if False:",
-        rule="A scope with a result other than true or false fails instead of excluding the user.",
+        rule="If the result of a scope's expression is neither true nor false, the delivery fails and is not skipped.",
         tests=("tests/provisioning/actions/test_scope.py",),
     ),
     Mutant(

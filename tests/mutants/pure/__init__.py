@@ -1,1 +1,1 @@
-"""Every mutant of the pure modules, made by the operators of cosmic-ray."""
+"""Mutants of the pure modules: every change that the operators of cosmic-ray can make."""

@@ -1,4 +1,4 @@
-"""The command of `make test-mutation`."""
+"""The command that `make test-mutation` runs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.mutants.seeded.scoring import Drawn, Score, noted_tests, passes_after
 
 _ENVIRONMENT = ROOT / ".mutation"
 _LISTING = Path(__file__).with_name("listing.py")
-# The most seconds that the tests of one mutant may take on the unchanged source.
+# A mutant is tried with its fastest tests, which together take at most about this number of seconds without a mutant.
 _MOST_SECONDS = 10.0
 _LOCK = ROOT / "requirements" / "mutation.lock"
 _EXPLANATION = """\
-Applies each change that the operators of cosmic-ray can make to a pure module, and runs the tests of that module. A full run takes hours;
+Applies each change that the operators of cosmic-ray can make to a pure module, and runs the tests of the module. A full run takes hours;
 ONLY='foundation.*' selects modules. COUNT=20 chooses 20 random mutants of each module; SEED is the seed of the random numbers. The results
 are called caught, equivalent and missed, as in `make test-seeded-mutants`.
 """
@@ -56,7 +56,10 @@ def _area_of(module: str) -> Area:
 
 
 def _scores_of(areas: Sequence[Area], using: Runner, *, seed: int, count: int | None) -> list[Score] | None:
-    """Return the scores of the areas that have mutants, or None if tests fail without a mutant, before or after all mutants."""
+    """Return the scores of the areas that have mutants.
+
+    Return None if a test fails without a mutant, either before the first mutant or after the last mutant.
+    """
     using.keep_database(True)
     near = noted_tests(areas, using)
     if near is None:
@@ -80,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _mutants_of(module: str, copy: Path, *, seed: int, count: int | None) -> tuple[Drawn, int]:
-    """Return the chosen mutants of a module, and the number of possible mutants. Mutants of annotations are left out."""
+    """Return the chosen mutants of a module, and the number of all its mutants. Changes of annotations are not counted as mutants."""
     file = file_of(copy, module)
     source = file.read_text()
     command = [str(_ENVIRONMENT / "bin" / "python"), str(_LISTING), str(file)]

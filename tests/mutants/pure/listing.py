@@ -14,7 +14,7 @@ from cosmic_ray import plugins  # type: ignore[import-not-found]
 from cosmic_ray.ast import ast_nodes, get_ast  # type: ignore[import-not-found]
 from cosmic_ray.mutating import mutate_code  # type: ignore[import-not-found]
 
-# These operators need arguments, so they are left out.
+# These operators are not used, because they need arguments.
 _LEFT_OUT = ("VariableReplacer", "VariableInserter")
 
 
@@ -29,7 +29,7 @@ def changes(source: str) -> Iterator[tuple[int, int, str, str]]:
             try:
                 changed = mutate_code(source, operator, occurrence)
             except AttributeError:
-                # cosmic-ray 8.7 cannot replace an exception with a dotted name, such as `binascii.Error`.
+                # Skip a handler of an exception with a dotted name, such as `binascii.Error`: cosmic-ray 8.7 cannot replace the name.
                 continue
             if changed is not None and changed != source:
                 yield (*_piece(source, changed), name.rpartition("/")[2])

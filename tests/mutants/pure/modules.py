@@ -1,4 +1,4 @@
-"""The pure modules, which the import contract of `pyproject.toml` lists, and the tests that use each of them."""
+"""The pure modules, which an import contract in `pyproject.toml` lists, and the test files that use each module."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 _CONTRACT = "Pure files import neither Django nor Celery nor requests"
-# Folders of tests that start third-party servers or many processes, and therefore take too long.
+# Folders whose tests take too long for mutants, because they start third-party servers or many processes.
 _SLOW = frozenset({"peers", "faults", "conformance", "cluster", "journeys", "mutants"})
 _SAML = ("tests/authapi/upstream/saml/test_login.py", "tests/authapi/upstream/saml/test_logout.py")
 _SEARCH = ("tests/identity/search/test_compiling.py", "tests/identity/search/test_grammar.py", "tests/identity/search/test_oracle.py")
 _EXPORTS = ("tests/identity/api/test_jobs.py",)
-# For each module that no test imports: the tests that use it through another module.
+# For modules that no test imports, or only some tests: further test files, which use the module through another module.
 _NEAR = {
     "authapi.looks.addresses": ("tests/authapi/looks/test_hosted_looks.py", "tests/authapi/looks/test_pictures.py"),
     "authapi.protocols.wsfed.metadata": ("tests/authapi/protocols/wsfed/test_passive.py",),
@@ -53,7 +53,7 @@ def pure_modules() -> tuple[str, ...]:
 
 
 def files_near(module: str) -> tuple[str, ...]:
-    """Return the test files that import the module, or the test files that use it through another module."""
+    """Return the test files that import the module, and the files in `_NEAR` that use it through another module."""
     package, _, name = module.rpartition(".")
     named = re.compile(
         rf"^(?:from {re.escape(module)}(?:\.\w+)* import|import {re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b)",

@@ -1,4 +1,4 @@
-"""Tests use each pure module, and each mutant changes more than an annotation."""
+"""Every pure module has tests, and a change of an annotation is not a mutant."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_change_of_an_annotation_is_no_mutant(old: str, new: str, *, matters: 
 
 @pytest.mark.deep
 def test_the_mutants_of_a_module_with_dotted_exceptions_are_listed(tmp_path: Path) -> None:
-    """cosmic-ray cannot replace a dotted exception. The other mutants of the module are listed."""
+    """cosmic-ray cannot replace an exception with a dotted name. The other mutants of the module must still be listed."""
     assert tool_environment.install(_LOCK, _ENVIRONMENT)
     source = tmp_path / "module.py"
     source.write_text(

@@ -1,1 +1,1 @@
-"""Mutants that operators make, drawn with a seed, in modules whose faults would lose or repeat events or disclose secrets."""
+"""Random mutants of the modules whose faults could lose events, repeat events or disclose secrets. A seed selects the mutants."""

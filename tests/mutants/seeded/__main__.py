@@ -1,4 +1,4 @@
-"""The command of `make test-seeded-mutants`."""
+"""The command that `make test-seeded-mutants` runs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[3]
 COUNT = 40
 _SEEDS = 2**32
 _EXPLANATION = """\
-Draws mutants of each area from a seed and plants each in a copy of the checkout. The tests of the area that call the changed function run
-until the first failure.
+Draws random mutants of each area and plants each mutant in a copy of the checkout. Those tests of the area that execute the changed code
+run until the first failure.
 
   caught      a test failed, the module could not be imported, or the tests did not end
   equivalent  no test can notice the mutant; tests/mutants/seeded/survivors.py has the reason
@@ -32,14 +32,17 @@ without a mutant.
 
 
 def drawn(area: Area, root: Path, *, seed: int, count: int) -> tuple[list[tuple[str, Change]], int]:
-    """Return `count` mutants of the area with their modules, and the number of possible mutants."""
+    """Return `count` random mutants of the area with their modules, and the number of all mutants of the area."""
     possible = [(module, change) for module in area.modules for change in changes_of(file_of(root, module).read_text())]
     chosen = random.Random(f"{seed}:{area.name}").sample(possible, min(count, len(possible)))
     return sorted(chosen), len(possible)
 
 
 def _score_of(area: Area, using: Runner, *, seed: int, count: int) -> Score | None:
-    """Return the score of an area, or None if its tests fail without a mutant, before or after the mutants."""
+    """Return the score of an area.
+
+    Return None if a test fails without a mutant, either before the first mutant or after the last mutant.
+    """
     using.keep_database(area.keeps_database)
     near = noted_tests([area], using)
     if near is None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Area:
-    """Modules from which mutants are drawn together, and the tests that must notice a mutant, fast tests first.
+    """Modules whose mutants are drawn together, and the test files of which one must fail for each mutant, fast files first.
 
-    `keeps_database` is false for mutants that change the schema of the database; each run then has a database of its own. `in_process`
-    tells that no test reaches the modules in another process. A mutant is tried with its fastest tests, up to a sum of `most_seconds`.
+    `keeps_database` is false if mutants can change the schema of the database; each run then has its own database. `in_process` tells that
+    no test runs the modules in another process. A mutant is tried with its fastest tests, which together take about `most_seconds`.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""A pytest plugin that notes which lines each test executes. A mutant is then tried only with the tests that execute its line.
+"""A pytest plugin that notes which lines each test executes. A mutant is later tried only with the tests that execute its line.
 
-The file `ASKED` in the working directory names the source files whose lines are noted. The plugin writes the result to `NOTED`.
+The file `ASKED` in the working directory lists the source files whose lines are noted. The plugin writes the notes to the file `NOTED`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 
 ASKED = Path(".mutant-files.json")
 NOTED = Path(".mutant-calls.json")
-# The key, in the notes, of the code that the collection of the tests executes, for example to compute the values of parameters.
+# The key in the notes for the code that runs while pytest collects the tests, for example to compute parameters.
 COLLECTION = ""
 _notes: dict[str, tuple[float, list[str], dict[str, list[int]]]] = {}
 _files: dict[str, str] = {}
@@ -42,9 +42,9 @@ def _note_line(frame: FrameType, event: str, _argument: object) -> Callable[[Fra
 
 
 def pytest_configure() -> None:
-    """Trace this thread and all later threads. Threads of a pool serve several tests, so all tests share one trace function."""
+    """Trace this thread and all later threads. All tests use one trace function, because a thread of a pool serves several tests."""
     _files.update({str(Path(name).resolve()): name for name in json.loads(ASKED.read_text())})
-    # A trace costs less than a profile, because it is called only for Python functions.
+    # A trace function takes less time than a profile function, because Python calls it only for Python functions.
     threading.settrace(_note)
     sys.settrace(_note)
 
@@ -54,16 +54,16 @@ def _noted_since(begin: float) -> tuple[float, list[str], dict[str, list[int]]]:
 
 
 def pytest_collection_finish() -> None:
-    """Note the calls of the collection."""
+    """Note the calls that the collection of the tests has made."""
     _notes[COLLECTION] = _noted_since(time.monotonic())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Note the calls and lines of one test with its time in seconds."""
+    """Note the called functions, the executed lines and the time (in seconds) of one test."""
     _called.clear()
     _lines.clear()
-    # An earlier test may have ended the trace: Hypothesis, for example, sets its own trace function while it runs examples.
+    # Set the trace function again: an earlier test may have replaced it, as Hypothesis does while it runs examples.
     sys.settrace(_note)
     begin = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""Chooses the tests of a mutant from the notes of a run without a mutant. Imports nothing of the product."""
+"""Chooses the tests for a mutant from the notes of a run without a mutant. Imports no module of the product."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Noted:
 class NearTests:
     """The notes of each test, and the functions that the collection calls.
 
-    `in_process` tells that no test reaches the source by another process. In that case, only a test that executes a line can notice a
-    mutant of this line.
+    `in_process` tells that no test runs the source in another process. In that case, only a test that executes a line can notice a mutant
+    of this line.
     """
 
     notes: Mapping[str, Noted]
@@ -36,7 +36,7 @@ class NearTests:
 
     @classmethod
     def noted(cls, copy: Path, *, in_process: bool) -> NearTests:
-        """Read the notes of the run without a mutant."""
+        """Read the notes that the run without a mutant has written in `copy`."""
         read = {
             test: Noted(seconds, frozenset(functions), {file: frozenset(lines) for file, lines in by_file.items()})
             for test, (seconds, functions, by_file) in json.loads((copy / call_notes.NOTED).read_text()).items()
@@ -46,11 +46,11 @@ class NearTests:
 
     @property
     def seconds(self) -> float:
-        """The time of all tests without a mutant."""
+        """The sum of the times of all tests without a mutant."""
         return sum(noted.seconds for noted in self.notes.values())
 
     def in_files(self, files: Iterable[str]) -> NearTests:
-        """Return the tests of some files."""
+        """Return the notes of only the tests in these files."""
         chosen = frozenset(files)
         notes = {test: noted for test, noted in self.notes.items() if test.partition("::")[0] in chosen}
         return NearTests(notes, self.of_collection, self.in_process)
@@ -58,9 +58,9 @@ class NearTests:
     def of(self, file: str, source: str, change: Change, *, most_seconds: float | None = None) -> tuple[str, ...]:
         """Return the names of the tests that can notice the change of `file`, fast tests first, up to a sum of `most_seconds`.
 
-        These are the tests that execute the changed statement. If there are none, and tests may run the source in another process, these
-        are the tests that call the changed function, or all tests if no test calls it. A change outside of functions, or in a function that
-        the collection calls, can have an effect on every test: then all tests are returned.
+        For a change outside of functions, or in a function that the collection calls, return all tests, because every test may notice it.
+        Otherwise return the tests that execute the changed statement. If no test executes the statement, and tests may run the source in
+        another process, return the tests that call the changed function, or all tests if no test calls the function.
         """
         function = f"{file}:{change.function}"
         if not change.function or function in self.of_collection:
@@ -73,7 +73,7 @@ class NearTests:
         return self._fastest(calling or self.notes, most_seconds)
 
     def _fastest(self, tests: Iterable[str], most_seconds: float | None) -> tuple[str, ...]:
-        """Sort the tests by time, but keep those of a file together, because they share fixtures."""
+        """Sort the tests by time, but keep the tests of one file together, because they share fixtures."""
         files: dict[str, list[str]] = {}
         for test in tests:
             files.setdefault(test.partition("::")[0], []).append(test)
@@ -99,7 +99,10 @@ def _up_to(most_seconds: float | None, timed: Iterable[tuple[str, float]]) -> It
 
 @lru_cache(maxsize=4096)
 def statement_at(source: str, line: int) -> tuple[int, int]:
-    """Return the first and last line of the innermost statement at a line. A compound statement, such as `if`, ends before its body."""
+    """Return the first and the last line of the innermost statement that contains `line`.
+
+    A compound statement, such as `if`, ends before its body.
+    """
     return min(_spans(source, line), key=lambda span: (span[1] - span[0], -span[0]), default=(line, line))
 
 

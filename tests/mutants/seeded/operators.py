@@ -1,6 +1,6 @@
 """Makes every mutant of a source text: a comparison, a constant, a statement, a condition, an argument or a piece of SQL is changed.
 
-Imports nothing of the product. Each mutant replaces one piece of the text and leaves the rest as it is.
+Imports no module of the product. Each mutant replaces one piece of the text and leaves the rest unchanged.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-# The pairs are replaced in both directions.
+# Each operator and its replacement.
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -26,7 +26,7 @@ _SQL_PIECES: tuple[tuple[str, str], ...] = (
     (r" AND [\w.]+ = [^\s()]+(?=\s|$|\))", ""), (r" AND [\w.]+ = ANY\([^()]*\)", ""), (r"\bDO NOTHING\b", ""), (r"\btrue\b", "false"),
     (r"\bfalse\b", "true"), (r" LIMIT (%\(\w+\)s|\d+)", ""),
 )  # fmt: skip
-# What is replaced (a node, or the begin and end of a text), its replacement, and the name of the operator.
+# What is replaced (a node, or the start and end offsets of a piece), its replacement, and the name of the mutation operator.
 _Replacement = tuple[ast.AST | tuple[int, int], str, str]
 _LOGGERS = frozenset({"logger", "metrics"})
 
@@ -55,7 +55,7 @@ class Change:
 
 
 def changes_of(source: str) -> list[Change]:
-    """Return every mutant of the text that is valid Python and differs from it, in the order of the text."""
+    """Return every mutant of the text that is valid Python and differs from the text, in the order of the changed pieces."""
     original = ast.dump(ast.parse(source))
     return [change for change in sorted(set(_Walk(source).changes())) if _differs(change.applied(source), original)]
 
@@ -86,7 +86,7 @@ def _short(text: str) -> str:
 
 
 class _Walk:
-    """Walks through the tree of one text. Leaves out annotations, docstrings, messages of the log and names of fields."""
+    """Walks through the syntax tree of one text. Skips annotations, docstrings, log messages and names of fields."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -165,7 +165,7 @@ class _Walk:
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
 
     def _offset(self, line: int, column: int) -> int:
-        # The columns of the parser count bytes.
+        # The parser gives columns in bytes, and the positions of changes are in characters.
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
 
 
@@ -195,7 +195,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_quiet(node: ast.AST) -> bool:
-    """Tell whether a test of behavior cannot notice a change of the node: docstrings, logging and metrics."""
+    """Tell whether the node is a docstring, or a call for a log or a metric. Tests of behavior do not notice changes of such nodes."""
     if not isinstance(node, ast.Expr):
         return False
     if isinstance(node.value, ast.Constant):

@@ -18,7 +18,7 @@ from tests.mutants.seeded.near_tests import NearTests
 from tests.mutants.seeded.operators import Change
 from tests.mutants.seeded.survivors import reason_of
 
-# If the tests of a mutant take this many times as long as without the mutant, the mutant is assumed to wait forever.
+# If a mutant makes its tests take this many times as long as without a mutant, the run is ended, and the mutant counts as caught.
 _TIMES_THE_BASELINE = 5
 _SHORTEST_LIMIT_SECONDS = 60.0
 Drawn = Sequence[tuple[str, Change]]
@@ -26,7 +26,7 @@ Drawn = Sequence[tuple[str, Change]]
 
 @dataclass
 class Score:
-    """The result of one area."""
+    """The numbers of caught, equivalent and missed mutants of one area."""
 
     area: Area
     possible: int
@@ -48,7 +48,7 @@ def _path_of(module: str) -> str:
 
 
 def noted_tests(areas: Sequence[Area], using: Runner) -> NearTests | None:
-    """Run the tests of the areas without a mutant, and note what each of them executes. Return None if a test fails."""
+    """Run the tests of the areas without a mutant, and note what each test executes. Return None if a test fails."""
     modules = [module for area in areas for module in area.modules]
     (using.copy / call_notes.ASKED).write_text(json.dumps([_path_of(module) for module in modules]))
     passed = _without_a_mutant(areas, using, "before all mutants", "-p", "tests.mutants.seeded.call_notes")
@@ -56,7 +56,10 @@ def noted_tests(areas: Sequence[Area], using: Runner) -> NearTests | None:
 
 
 def passes_afterwards(areas: Sequence[Area], using: Runner) -> bool:
-    """Tell whether the tests still pass on the database that the mutants have used. If not, rows of a mutant may have caused failures."""
+    """Tell whether the tests still pass on the database of the mutants.
+
+    If a test fails, rows that a mutant has left may have caused failures that were counted as caught mutants.
+    """
     return _without_a_mutant(areas, using, "after all mutants")
 
 
@@ -70,7 +73,7 @@ def _without_a_mutant(areas: Sequence[Area], using: Runner, moment: str, *option
 
 
 def score_of(area: Area, using: Runner, near: NearTests, mutants: Drawn, *, possible: int) -> Score:
-    """Judge mutants of one area, each with its module."""
+    """Judge the mutants of one area, each given with its module, and return the score."""
     begin = time.monotonic()
     score = Score(area, possible)
     tests = near.in_files(area.tests)
@@ -84,13 +87,13 @@ def score_of(area: Area, using: Runner, near: NearTests, mutants: Drawn, *, poss
 
 
 def _in_order_of_files(tests: Iterable[str]) -> list[str]:
-    """Sort the tests by file. If pytest returns to a folder after another one, it does not find the fixtures of the folder."""
+    """Sort the tests by file. If pytest leaves a folder and returns to it, it does not find the fixtures of the folder."""
     return sorted(tests, key=lambda test: test.partition("::")[0])
 
 
 @dataclass(frozen=True)
 class _Judges:
-    """The process that has collected the tests, the runner for mutants that need a new import, and the tests of each mutant."""
+    """Judges mutants with the process that has collected the tests, or with the runner if the mutant requires a new import."""
 
     area: Area
     using: Runner
@@ -108,7 +111,7 @@ class _Judges:
         changed = change.applied(original)
         graft = graft_of(file, original, changed)
         if graft is not None:
-            # Tests may start other processes, which import the changed text.
+            # Replace the text of the file, too: tests may start other processes, which import the file.
             with replaced(file, changed):
                 judgement = self.ready.judge(tests, graft, self.limit)
             if judgement is not None:

@@ -1,4 +1,4 @@
-"""Mutants that no test can notice, each with the reason. `make test-seeded-mutants` leaves them out of the score."""
+"""Mutants that no test can notice, each with the reason. `make test-seeded-mutants` counts them as equivalent, and not as missed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.mutants.seeded.operators import Change
 
 @dataclass(frozen=True, kw_only=True)
 class Survivor:
-    """A mutant that changes no behavior. `old` and `new` are the piece and its replacement, with single spaces."""
+    """A mutant that changes no behavior. `old` is the changed piece, and `new` its replacement, both with single spaces."""
 
     module: str
     symbol: str
@@ -27,7 +27,9 @@ _REDELIVERY = "provisioning.dead_letters.redelivery"
 _NUMBERING = "events.log.numbering"
 _RECORDER = "events.record.recorder"
 _LOG = "events.log.reading"
-_ONLY_KILLS = "Only fault tests use the failpoint, to kill the process there, and the fault tests are not in this area."
+_ONLY_KILLS = (
+    "Only the fault tests use the failpoint: they kill the process at this point. The fault tests are not among the tests of this area."
+)
 SURVIVORS: tuple[Survivor, ...] = (
     Survivor(
         module=_REFRESH,
@@ -83,7 +85,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="_claim_unusual",
         old="taken.lane_id == claim.lane_id",
         new="True",
-        reason="After the worker has taken another lane, the lock by the old token fails. Only one more statement runs.",
+        reason="After the worker has taken another lane, the lock with the old token fails. So the mutant only runs one statement more.",
     ),
     Survivor(
         module=_REDELIVERY,
@@ -167,14 +169,14 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="_HANDLE_TIMEOUT_SECONDS",
         old="5.0",
         new="6.0",
-        reason="The exact waiting time for a connection is no promise.",
+        reason="The exact time to wait for a connection is not a documented behavior.",
     ),
     Survivor(
         module="provisioning.engine.lane_rows",
         symbol="_CLAIM",
         old=">",
         new=">=",
-        reason="A waiting delivery is not written, so it does not supersede itself.",
+        reason="A delivery that still waits is not marked as written, so the delivery does not supersede itself.",
     ),
     Survivor(
         module=f"{_REDELIVERY}_jobs",
@@ -279,11 +281,11 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="_sweep_document",
         old="mark",
         new="True",
-        reason="A locked document has a mark.",
+        reason="At this point, the document is locked, and a locked document has a mark. So the condition is always true.",
     ),
 )
 
 
 def reason_of(module: str, change: Change) -> str | None:
-    """Return the reason why no test notices the mutant, or None."""
+    """Return the reason why no test can notice the mutant, or None if the mutant is not a known survivor."""
     return next((survivor.reason for survivor in SURVIVORS if survivor.is_about(module, change)), None)

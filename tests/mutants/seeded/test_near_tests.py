@@ -1,4 +1,4 @@
-"""A mutant is tried with the tests that execute the changed statement."""
+"""Which tests are chosen for a mutant: first of all, the tests that execute the changed statement."""
 
 from __future__ import annotations
 
@@ -64,16 +64,18 @@ def chosen(line: int, function: str = "is_open", *, in_process: bool = False, mo
         pytest.param(1, "", ALL, id="outside of functions"),
     ],
 )
-def test_a_mutant_is_tried_with_the_tests_that_execute_its_statement(line: int, function: str, tests: tuple[str, ...]) -> None:
+def test_the_chosen_tests_execute_the_changed_statement_or_could_notice_its_change(
+    line: int, function: str, tests: tuple[str, ...]
+) -> None:
     assert chosen(line, function) == tests
 
 
-def test_no_test_is_tried_if_none_executes_the_statement_and_all_run_in_one_process() -> None:
+def test_no_test_is_chosen_if_all_tests_run_in_one_process_and_no_test_executes_the_statement() -> None:
     assert chosen(15, in_process=True) == ()
     assert chosen(1, "", in_process=True) == ALL
 
 
-def test_the_time_of_the_tests_is_limited() -> None:
+def test_tests_are_chosen_until_the_sum_of_their_times_reaches_the_limit() -> None:
     assert chosen(7, most_seconds=0.3) == ("test_a.py::early", "test_b.py::quick")
 
 

@@ -1,4 +1,4 @@
-"""Mutation operators change each kind of expression and statement once, and skip code whose change no test of behavior notices."""
+"""The mutation operators change each kind of expression and statement, and skip code whose change no test of behavior can notice."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def replaced(source: str, operator: str) -> list[str]:
         ("SQL", "x = f'DELETE FROM t WHERE a = {b} AND c = %s RETURNING d'", ["x = f'DELETE FROM t WHERE a = {b} RETURNING d'"]),
     ],
 )
-def test_an_operator_changes_one_piece(operator: str, source: str, mutants: list[str]) -> None:
+def test_each_mutant_of_an_operator_changes_one_piece_of_the_source(operator: str, source: str, mutants: list[str]) -> None:
     assert sorted(replaced(source, operator)) == sorted(mutants)
 
 
 @pytest.mark.parametrize("source", ['"""A docstring."""', "logger.info('a', b)", "import a", "def f(a: int) -> 'int': ..."])
-def test_texts_logs_imports_and_annotations_stay_unchanged(source: str) -> None:
+def test_no_mutant_changes_docstrings_logs_imports_or_annotations(source: str) -> None:
     assert changes_of(source) == []
 
 
