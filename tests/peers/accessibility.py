@@ -1,4 +1,4 @@
-"""Checks a page with axe, and whether the page fits, at 1440 and 360 pixels, in light and dark mode.
+"""Checks a page with axe, at a width of 1440 and 360 pixels, in light and dark mode, and checks that no content is wider than the page.
 
 The page is loaded once. The width and the color scheme change without a reload, because loading a page takes longer than checking it.
 """
@@ -13,19 +13,19 @@ from tests.peers.chromium import Page
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 DESKTOP, PHONE = 1440, 360
 
-# The header and the navigation are the same on every page of the admin, so they are checked on the start page only.
+# Header, navigation and footer are the same on every page of the admin, so they are checked only on the start page.
 CONTENT = {"exclude": ["#header", "#nav-sidebar", "#toggle-nav-sidebar", "#footer"]}
-# Test scripts cannot run in frames whose sandbox forbids every script.
+# `iframes` is false: axe cannot run in frames whose sandbox forbids scripts.
 _JUDGED = (
     "axe.run(%s, {preload: false, iframes: false, resultTypes: ['violations'], %s})"
     ".then((result) => result.violations.map(({id, nodes}) => `${id}: ${nodes[0].html}`.slice(0, 400)))"
 )
-# Best practices that axe does not check by default.
+# Rules that axe does not apply by default, in addition to the default rules.
 _ALL_RULES = "rules: {'target-size': {enabled: true}, 'heading-order': {enabled: true}}"
-# Rules whose result depends on the colors, and rules whose result also depends on the width.
+# Rules whose result depends on the colors, and rules whose result depends on the width.
 _RULES_OF_COLORS = "runOnly: ['color-contrast', 'link-in-text-block']"
 _RULES_OF_WIDTHS = "runOnly: ['target-size', 'color-contrast', 'link-in-text-block', 'scrollable-region-focusable']"
-# In this order, each step changes either the width or the color scheme.
+# Each step changes either the width or the color scheme of the step before.
 _LOOKS = (
     (DESKTOP, "light", _ALL_RULES),
     (DESKTOP, "dark", _RULES_OF_COLORS),
@@ -33,15 +33,16 @@ _LOOKS = (
     (PHONE, "light", _RULES_OF_WIDTHS),
 )
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-# Axe spends half of its time on the elements of header and navigation, even if it does not check them. Removing them keeps the layout.
+# Axe spends half of its time on the elements in header and navigation, even if it does not check these elements. Removing the elements
+# does not change the layout of the page.
 _EMPTY_FRAME = "for (const part of document.querySelectorAll('#nav-sidebar, #header')) part.replaceChildren()"
 _SCHEME = "matchMedia('(prefers-color-scheme: dark)').matches"
 
 
 def barriers_of(page: Page, *, is_whole: bool = False) -> list[str]:
-    """Return the faults of the open page, each with its width and color scheme. Afterwards, the page is wide and light.
+    """Return the faults of the open page, each with the width and color scheme. Afterwards, the page is shown wide and light again.
 
-    `is_whole` also checks the header and the navigation of the admin.
+    If `is_whole` is true, the header, navigation and footer of the admin are checked, too.
     """
     found = list(page.complaints)
     if page.evaluate("!window.axe"):
@@ -60,7 +61,10 @@ def barriers_of(page: Page, *, is_whole: bool = False) -> list[str]:
 
 
 def show_whole(page: Page, width: int, scheme: str) -> None:
-    """Set width and color scheme, and a height without a scroll bar. With a scroll bar, the fixed bar of buttons would cover fields."""
+    """Set the width and the color scheme of the window, and make it as high as the page.
+
+    In a lower window, the bar of buttons, which does not scroll, would cover fields.
+    """
     page.show_as(width=width, scheme=scheme)
     height = int(page.evaluate("document.documentElement.scrollHeight"))
     page.show_as(width=width, scheme=scheme, height=max(900, height))

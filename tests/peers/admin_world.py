@@ -1,4 +1,4 @@
-"""A tenant with users, an application, and a stream to a real SCIM server that has refused one user."""
+"""A tenant for tests of the admin: users, an application, and a stream to a real SCIM server, which has refused one of the users."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AdminWorld:
 
 @contextmanager
 def admin_world(tenant: Tenant) -> Iterator[AdminWorld]:
-    """Create the tenant's objects. The SCIM server runs until the end of the block, so a redelivery reaches it."""
+    """Create the objects of the tenant. The SCIM server runs until the end of the block, so that a redelivery can succeed."""
     with running_scim_server() as server, override_settings(DELIVERY_RETRY_DELAYS=[]):
         yield _created(tenant, server)
 
@@ -75,7 +75,7 @@ def _created(tenant: Tenant, server: RealServer) -> AdminWorld:
     for number, user in enumerate([ada, *others]):
         success = {"type": "s", "is_success": True, "description": "Logged in."} if number else {}
         make_sign_in(user, shop, created_at=timezone.now() - timedelta(hours=3 * number, minutes=5), **success)
-    # The server refuses a second user with the same name, so the second Ada becomes a dead letter.
+    # The server refuses a second account with the same user name, so the event of the second Ada becomes a dead letter.
     _user(partners, _NAMES[0])
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
@@ -85,7 +85,10 @@ def _created(tenant: Tenant, server: RealServer) -> AdminWorld:
 
 
 def staff_of_pictures(tenant: Tenant) -> Staff:
-    """Create an account with the same email address in every run. An account of an earlier test gets another address."""
+    """Create a staff account whose email address is the same in every run, because pictures show it.
+
+    An account of an earlier test with this address gets another address.
+    """
     Staff.objects.filter(email=_STAFF).update(email=f"former-{secrets.token_hex(4)}@example.test")
     return StaffFactory.create(tenant_id=tenant.pk, email=_STAFF)
 
@@ -108,7 +111,7 @@ def _stream(tenant: Tenant, server: RealServer) -> EventStream:
 
 
 def deliver_all(stream: EventStream) -> None:
-    """Deliver as a worker does, until no delivery of the stream is due."""
+    """Make all due deliveries of the stream, as a worker does."""
     claim = lanes.claim_oldest(stream.pk)
     while claim is not None:
         claim = delivering.deliver_claim(claim, delivering.Turn()).next or lanes.claim_oldest(stream.pk)

@@ -1,4 +1,4 @@
-"""A headless Chromium that is controlled over a pipe with its own protocol. It opens, uses and inspects pages."""
+"""A headless Chromium that opens, uses and inspects pages. Tests control it with its DevTools protocol over a pipe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.deadlines import eventually
 
-# `chromium-headless-shell` has the engine of the browser but no windows, and needs half of the processor time.
+# Prefer `chromium-headless-shell`: it is the engine of Chromium without windows, and uses half of the processor time.
 PROGRAM = shutil.which("chromium-headless-shell") or shutil.which("chromium") or shutil.which("google-chrome")
 
 _ANSWER_SECONDS = 20.0
@@ -34,13 +34,13 @@ _ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--force-color-profile=srgb",
-    # The host of a tenant may be unknown to every name server.
+    # Resolve the hosts of tenants to this machine, because no name server knows these hosts.
     "--host-resolver-rules=MAP *.example.test 127.0.0.1",
 )
 
 
 class PageError(Exception):
-    """The browser refused a command, or a script of the test raised an error."""
+    """The browser refused a command or ended, or a script of the test raised an error."""
 
 
 class Page:
@@ -56,21 +56,21 @@ class Page:
         return self._browser.send(method, parameters, session=self._session)
 
     def open(self, address: str) -> None:
-        """Load a URL and wait until all its parts are loaded."""
+        """Load a URL, and wait until the document and everything that it contains are loaded."""
         self._browser.forget()
         found = self.send("Page.navigate", url=address)
         assert not found.get("errorText"), found
         self.until("document.readyState === 'complete'")
 
     def evaluate(self, script: str) -> Any:
-        """Return the value of an expression in the page. A promise is awaited."""
+        """Evaluate a JavaScript expression in the page, and return its value. If the value is a promise, wait for its result."""
         found = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, userGesture=True)
         if "exceptionDetails" in found:
             raise PageError(json.dumps(found["exceptionDetails"])[:2000])
         return found["result"].get("value")
 
     def until(self, script: str, *, seconds: float = 10.0) -> None:
-        """Wait until an expression in the page is true. While a new document loads, the expression cannot be evaluated."""
+        """Wait until a JavaScript expression in the page is true. Ignore errors of the expression while a new document loads."""
 
         def is_true() -> bool:
             with suppress(PageError):
@@ -86,14 +86,14 @@ class Page:
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
     def fill(self, selector: str, value: str) -> None:
-        """Set a field and send the events that scripts of the page wait for."""
+        """Set the value of a field, and send the events `input` and `change`, for which scripts of the page wait."""
         self.evaluate(
             f"(() => {{ const field = document.querySelector({json.dumps(selector)}); field.value = {json.dumps(value)};"
             " for (const name of ['input', 'change']) field.dispatchEvent(new Event(name, {bubbles: true})); })()"
         )
 
     def press(self, key: str) -> None:
-        """Press one key at the focused element."""
+        """Press one key. The focused element gets the key."""
         code = {"Tab": 9, "Enter": 13, " ": 32, "/": 191, "ArrowDown": 40}[key]
         text = {"Enter": "\r", " ": " ", "/": "/"}.get(key, "")
         common = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": code}
@@ -114,7 +114,7 @@ class Page:
 
     @property
     def complaints(self) -> list[str]:
-        """Messages of the console and violations of the content policy since the page was opened."""
+        """The errors in the console since the page was opened. Violations of the content security policy are among them."""
         found = []
         for event in self._browser.events:
             parameters = event["params"]
@@ -126,7 +126,7 @@ class Page:
 
 
 class Chromium:
-    """The browser and the two ends of its pipe."""
+    """A running browser, which gets commands and sends responses and events over two pipes."""
 
     def __init__(self, process: subprocess.Popen[bytes], reading: int, writing: int) -> None:
         self._process = process
@@ -137,25 +137,25 @@ class Chromium:
         self.events: list[dict[str, Any]] = []
 
     def page(self) -> Page:
-        """Open a tab with its own profile, without cookies of other pages."""
+        """Open a tab in a new profile, which has no cookies of other tabs."""
         context = self.send("Target.createBrowserContext", {})["browserContextId"]
         target = self.send("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         return Page(self, self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"])
 
     def ordinary_page(self) -> Page:
-        """Open a tab in the browser's own profile, where sites keep cookies in frames on other sites."""
+        """Open a tab in the default profile, in which a site can also store cookies in a frame on another site."""
         target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
         return self.attached(target)
 
     def attached(self, target: str) -> Page:
-        """Return the tab or window of a target."""
+        """Return the page with which a tab or window can be controlled. `target` is its id."""
         return Page(self, self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"])
 
     def forget(self) -> None:
         self.events.clear()
 
     def send(self, method: str, parameters: dict[str, Any], session: str | None = None) -> Any:
-        """Send a command and return its result. Keep the events that arrive in the meantime."""
+        """Send a command and return its result. Store the events that arrive before the result in `events`."""
         number = next(self._numbers)
         command = {"id": number, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
         os.write(self._writing, json.dumps(command).encode() + b"\0")
@@ -185,12 +185,12 @@ class Chromium:
 
 @contextmanager
 def chromium(*further: str) -> Iterator[Chromium]:
-    """Run a browser with an empty profile and with additional arguments. It is closed at the end of the block."""
+    """Run a browser with an empty profile and with the additional arguments `further`. End the browser at the end of the block."""
     assert PROGRAM is not None
     to_browser, writing = os.pipe()
     reading, from_browser = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        # The browser reads commands from file descriptor 3 and answers on 4. A shell opens these descriptors.
+        # The browser reads commands from the file descriptor 3 and writes to 4. The shell connects these descriptors with the pipes.
         place = f'exec 3<&{to_browser} 4>&{from_browser}; exec "$0" "$@"'
         process = subprocess.Popen(
             ["bash", "-c", place, PROGRAM, *_ARGUMENTS, *further, f"--user-data-dir={profile}", "about:blank"],

@@ -1,4 +1,4 @@
-"""Real SCIM servers. Each test runs once per server."""
+"""Fixtures with real SCIM servers. A test that uses them runs once for each server."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def scim_process(request: pytest.FixtureRequest) -> Iterator[RealServer]:
 
 @pytest.fixture
 def server(scim_process: RealServer) -> Iterator[RealServer]:
-    """A real server without users."""
+    """Return a real server that has no users. Delete the users that the test creates."""
     yield scim_process
     scim_process.clear()
 
 
 @pytest.fixture
 def relay(server: RealServer) -> Relay:
-    """The relay in front of the real server, at the URL of `front`."""
+    """Return the relay in front of the real server. The service reaches the relay at the URL of `front`."""
     return Relay(server)
 
 

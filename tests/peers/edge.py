@@ -1,4 +1,4 @@
-"""The nginx of `deploy/` in front of a service with the tenant's own host, and clients with certificates of a private authority."""
+"""nginx with the configuration in `deploy/`, in front of a service, and certificates of a private authority for clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.peers.test_deployment import configured, free_port, running_nginx
 
 
 class Authority:
-    """Signs certificates of servers and of clients."""
+    """A certificate authority that signs certificates of servers and of clients."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -33,7 +33,7 @@ class Authority:
         self.file.write_bytes(self._signed(self._own))
 
     def issue(self, subject: str, *names: str) -> tuple[Path, Path]:
-        """Sign a certificate for a subject, and for host names if given. Return the files of certificate and key."""
+        """Create a key and a certificate for a subject and for these host names. Return the files of the certificate and of the key."""
         key = ec.generate_private_key(ec.SECP256R1())
         draft = self._draft(_name(subject), key)
         if names:
@@ -56,7 +56,7 @@ class Authority:
 
 @dataclass(frozen=True)
 class Edge:
-    """The URL of the service. Only programs with a special setting resolve its host name to this machine."""
+    """The host and port of the service at the edge. A program must be configured to resolve the host to this machine."""
 
     host: str
     port: int
@@ -69,7 +69,7 @@ class Edge:
 
 @contextmanager
 def edge(tenant: Tenant, directory: Path) -> Iterator[Edge]:
-    """Serve the tenant at its host and at `mtls.`, for which the edge requests client certificates."""
+    """Serve the tenant at its host, and at the host with the prefix `mtls.`, for which the edge requests client certificates."""
     authority, host = Authority(directory), host_of(tenant).host
     chain, key = authority.issue("server", host, f"mtls.{host}")
     served = ServerCertificate(chain, key, authority.file)

@@ -1,4 +1,4 @@
-"""Each test of this folder runs against each third-party SCIM server. The report of a failure includes the output of the server."""
+"""Runs each test of this folder against each third-party SCIM server. The report of a failure contains the output of the server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scim_process(request: pytest.FixtureRequest) -> Iterator[RealServer]:
 
 @pytest.fixture
 def strangers(server: RealServer) -> Strangers:
-    """The accounts on the server that are not ours. At first, there are two, one of them with a key of another client."""
+    """Create two accounts on the server that do not belong to this service, one of them with the key of another client."""
     found = Strangers(server)
     found.add("neighbor@example.test", external_id="okta|77")
     found.add("other@example.test")
@@ -37,13 +37,13 @@ def strangers(server: RealServer) -> Strangers:
 
 @pytest.fixture
 def side(tenant: Tenant, database_connection: Connection, front: MisbehavingServer, relay: Relay) -> Side:
-    """A tenant that provisions its users to the server, through a relay that can change or lose responses."""
+    """Return a tenant that provisions its users to the server, through a relay that can change or lose responses."""
     return Side(tenant, database_connection, front.base_url, relay.server.name)
 
 
 @pytest.fixture
 def other_side(committed_db: None, front: MisbehavingServer, relay: Relay) -> Side:
-    """Another tenant that provisions its users to the same server."""
+    """Return another tenant that provisions its users to the same server."""
     tenant_id = f"t-{secrets.token_hex(6)}"
     tenant = TenantFactory.create(id=tenant_id, name=tenant_id, host=f"{tenant_id}.example.test")
     connection = ConnectionFactory.create(tenant_id=tenant_id, name="people", strategy=django_settings.DATABASE_STRATEGY)
@@ -52,14 +52,14 @@ def other_side(committed_db: None, front: MisbehavingServer, relay: Relay) -> Si
 
 @pytest.fixture(autouse=True)
 def _one_attempt(settings: Settings) -> None:
-    """Turn each failure into a dead letter at once, and let no failure hold the stream."""
+    """Turn each failure into a dead letter after the first attempt, and switch off the breaker, which would hold the stream."""
     settings.DELIVERY_RETRY_DELAYS = []
     settings.BREAKER_FAILURES = 0
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the output of the servers, and the requests of the tenant, to the report of a failure."""
+    """Add the output of the servers, and the requests that this service has sent, to the report of a failure."""
     report = yield
     if report.failed:
         for name, path in outputs.items():

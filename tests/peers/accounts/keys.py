@@ -1,17 +1,18 @@
-"""Identifiers of users, and how third-party servers answer a filter on the key (`externalId`) that contains such an identifier."""
+"""Identifiers of users, and how third-party servers answer a filter on the key (`externalId`) of a user with such an identifier."""
 
 from __future__ import annotations
 
 FOUND = {"plain": "7f3a9c"}
-# SCIMMY 1.3.5 and django-scim2 0.23.0 refuse the filter.
+# SCIMMY 1.3.5 and django-scim2 0.23.0 refuse a filter with this identifier.
 REFUSED = {"quote": 'o"hara'}
-# SCIMMY and django-scim2 answer with an empty list. saml-jackson 26.2.0 does so for every key.
+# SCIMMY and django-scim2 answer a filter with this identifier with an empty list, even if the account exists. saml-jackson 26.2.0 answers
+# a filter on any key with an empty list.
 MISSED = {"backslash": "back\\slash"}
 KEYS = FOUND | REFUSED | MISSED
 
 
 def is_followed_by_filter(server: str, identifier: str) -> bool:
-    """Report whether the server answers with an empty list to a filter on the key of a user that it does not have.
+    """Report whether the server answers a filter on the key of a missing user correctly, with an empty list.
 
     SCIMMY 1.3.5 and django-scim2 0.23.0 answer 400 to an escaped quote. Canaille 0.3.6 returns all users.
     """
@@ -24,5 +25,5 @@ def refuses_filter(server: str) -> bool:
 
 
 def answers_409(server: str) -> bool:
-    """Report whether the server answers 409 to a used name. Canaille 0.3.6 answers with a page and status 500."""
+    """Report whether the server answers 409 if the user name is used. Canaille 0.3.6 answers with an HTML page and status 500."""
     return server != "canaille"

@@ -1,4 +1,4 @@
-"""A tenant with a stream to a SCIM server. Methods change a user of the tenant, and deliver the events as a worker does."""
+"""A tenant with a stream to a SCIM server. Its methods change a user of the tenant, and deliver the events as a worker does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioning.services.actions import deploy_action, update_action
 from tests.factories.models.provisioning import ActionFactory
 from tests.factories.scim import TOKEN
 
-# Canaille 0.3.6 refuses the members `type` and `primary` of an e-mail address, and requires both names.
+# Canaille 0.3.6 refuses the members `type` and `primary` of an email address, and requires a given name and a family name.
 _FOR_CANAILLE = [
     {"path": "externalId", "source": "user_id"},
     {"path": "active", "source": "!blocked"},
@@ -32,7 +32,7 @@ _FOR_CANAILLE = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one event. `why` is the reason of a success or a skip, or the text of the failure."""
+    """The result of the delivery of one event. `why` is the recorded reason of a success or skip, or the text of a failure."""
 
     state: str
     why: str
@@ -65,12 +65,12 @@ class Side:
         self.user_id = ""
 
     def set_options(self, **options: Any) -> None:
-        """Deploy the action with these options."""
+        """Replace the options of the action, and deploy the action."""
         update_action(tenant_id=self.tenant_id, action_id=self._action.pk, changes={"options": options})
         deploy_action(tenant_id=self.tenant_id, action_id=self._action.pk)
 
     def create(self, email: str, *, identifier: str = "", verified: bool = False) -> Outcome:
-        """Sign a user up. The other methods change this user."""
+        """Create a user and deliver the event. The other methods change or delete this user."""
         names = {"given_name": "Anna", "family_name": "Berg", "name": "Anna Berg"}
         user: User = create_user(
             tenant_id=self.tenant_id, connection=self._connection, identifier=identifier, email=email, email_verified=verified, **names
@@ -87,17 +87,17 @@ class Side:
         return self.deliver()
 
     def later_steps(self) -> list[Callable[[], Outcome]]:
-        """Return the events after the creation of the user: a change, a block, the deletion."""
+        """Return functions that change, block and delete the user. Each function delivers the event and returns its outcome."""
         return [lambda: self.change(given_name="Eve"), lambda: self.change(blocked=True), self.delete]
 
     def redeliver_all(self, *, force: bool) -> None:
-        """Redeliver every dead letter and deliver all of them."""
+        """Put every dead letter back into its lane, and deliver the events."""
         letters = list(DeadLetter.objects.filter(stream_id=self.stream.pk).values_list("pk", flat=True))
         redeliver_letters(tenant_id=self.tenant_id, letter_ids=letters, order=Order("ada@example.test", reason="again", force=force))
         self.deliver()
 
     def deliver(self) -> Outcome:
-        """Number, dispatch, and deliver all due events. Return the result of the newest event."""
+        """Number and dispatch the new events, and deliver all due deliveries. Return the outcome of the newest event."""
         number_tenant(self.tenant_id)
         dispatch.dispatch_tenant(self.tenant_id)
         claim = lanes.claim_oldest(self.stream.pk)
@@ -106,11 +106,11 @@ class Side:
         return self.outcomes()[-1]
 
     def outcomes(self) -> list[Outcome]:
-        """Return the result of every event, in order."""
+        """Return the outcome of every event, in the order of the events."""
         rows = Delivery.objects.filter(stream_id=self.stream.pk).order_by("position")
         return [Outcome(row.state, row.error_message if row.state == "dead" else row.reason, row.error_status) for row in rows]
 
     def last_failure_line(self) -> str:
-        """Return the log of the failure in the newest attempt."""
+        """Return the text of the log line about the failure of the newest attempt."""
         lines = Attempt.objects.filter(tenant_id=self.tenant_id).order_by("-pk").values_list("log_lines", flat=True)[0]
         return next(f"{line['fields']['text']} {line['fields']['detail']}" for line in lines if line["message"] == "sync failed")

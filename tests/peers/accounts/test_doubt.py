@@ -1,4 +1,4 @@
-"""A creation whose response was lost. The account may exist, so the deletion of its user is never skipped."""
+"""The response to the creation of an account was lost. The account may exist, so the deletion of its user is never skipped."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_account_from_an_unconfirmed_creation_is_deleted_or_reported(
     deleted = side.delete()
     assert (deleted.state, len(strangers.others())) in {("delivered", 0), ("dead", 1)}
     if server.name == "scim2-server" or (server.name in ("scimmy", "django-scim2") and identifier != MISSED["backslash"]):
-        # The server finds the account by our key, or by the name if the server refuses a filter on the key.
+        # The service finds the account by the key, or by the name if the server refuses a filter on the key.
         assert deleted.state == "delivered"
     assert strangers.untouched()
 
 
 @pytest.mark.parametrize("identifier", KEYS.values(), ids=KEYS)
-def test_account_from_an_unconfirmed_creation_is_created_once_and_then_updated(
+def test_account_is_not_created_twice_after_an_unconfirmed_creation_and_is_then_updated(
     server: RealServer, side: Side, strangers: Strangers, relay: Relay, identifier: str
 ) -> None:
     relay.after["POST"] = [lambda answer: HANG_UP]
@@ -37,7 +37,7 @@ def test_account_from_an_unconfirmed_creation_is_created_once_and_then_updated(
     side.redeliver_all(force=False)
     assert len(strangers.others()) == 1
     if server.name == "canaille":
-        # This server does not store the key and does not find accounts by name, so an administrator must confirm the account.
+        # The service cannot find the account on this server, which does not store keys. So an administrator must confirm the account.
         assert side.outcomes()[-1].is_dead
         return
     assert side.outcomes()[-1].state == "delivered"

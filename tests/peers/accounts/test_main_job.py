@@ -1,4 +1,4 @@
-"""One account gets every change of its user, on every server and with every kind of response to lookups."""
+"""The account of a user gets every change of the user, on every server and with every kind of response to lookups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.peer
 
 
 def only(strangers: Strangers) -> dict[str, Any]:
-    """Return the only account of this service."""
+    """Return the only account of this service on the server. Fail if there is another one."""
     (account,) = strangers.others()
     return account
 
@@ -34,7 +34,7 @@ def test_one_account_gets_every_change_of_its_user(server: RealServer, side: Sid
 
     renamed = side.change(email="anni@example.test")
     if server.name == "canaille":
-        # The server does not allow a change of the user name. It answers with a page and status 500, and the change becomes a dead letter.
+        # Canaille answers a change of the user name with an HTML page and status 500, so the event becomes a dead letter.
         assert (renamed.state, renamed.status) == ("dead", 500)
         assert only(strangers)["userName"] == "anna@example.test"
     else:
@@ -50,7 +50,7 @@ def test_one_account_gets_every_change_of_its_user(server: RealServer, side: Sid
 
 
 def test_user_that_signs_up_again_gets_a_new_account(side: Side, strangers: Strangers) -> None:
-    """Unlinking an identity creates a user with the same id as an earlier user, whose account counts as deleted."""
+    """A new user can have the id of an earlier user whose account was deleted, for example after an identity was unlinked."""
     for _ in range(2):
         assert side.create("anna@example.test", identifier="anna").state == "delivered"
         assert side.change(given_name="Anni").state == "delivered"

@@ -1,7 +1,7 @@
-"""Accounts of other people stay unchanged while a user who claims their names is changed, redelivered and deleted.
+"""An account that does not belong to this service stays unchanged while a user with the name of the account is changed and deleted.
 
-The email addresses of these users are not verified, so they prove nothing. If one of our accounts cannot be distinguished from a
-foreign account, the event becomes a dead letter with this reason. It is never skipped silently.
+The email address of the user is not verified, so it does not prove that the account belongs to the user. If the service cannot tell
+whether an account is its own or foreign, the event becomes a dead letter with this reason. The event is never skipped silently.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.peer
 IDENTIFIERS = FOUND | REFUSED
 
 TAKEN, WANTED = "taken@example.test", "wanted@example.test"
-# Texts of dead letters about an account that is not proven to be ours.
+# The error texts of dead letters if it is not proven that an account belongs to this service.
 NAMED = re.compile("POST /Users answered (409|500)|unverifiable match|conflict: the resource with this userName|deletion in doubt")
 
 
 def refused(outcome: Outcome) -> bool:
-    """Report whether the event failed with a reason that an administrator can act on."""
+    """Report whether the event became a dead letter whose error text tells an administrator that an account could not be identified."""
     return outcome.is_dead and NAMED.search(outcome.why) is not None
 
 
@@ -41,7 +41,7 @@ def test_unverified_user_with_the_name_of_a_foreign_account_does_not_change_the_
     strangers.add("colleague@example.test", external_id="okta|78")
     lookup_is_empty = is_followed_by_filter(server.name, identifier)
 
-    # Canaille 0.3.6 answers 500 to a used name, so it is unknown whether it created an account.
+    # Canaille 0.3.6 answers 500 if the name is used. So the service does not know whether Canaille has created an account.
     assert refused(side.create(TAKEN, identifier=identifier))
     assert strangers.untouched()
     for changes in ({"given_name": "Anni"}, {"email": WANTED}, {"email": "colleague@example.test"}, {"blocked": True}):
@@ -70,7 +70,7 @@ def test_user_renamed_to_the_name_of_a_foreign_account_keeps_its_own_account(
 
     renamed = side.change(email=WANTED)
     if server.name == "jackson":
-        # This server allows two accounts with the same name.
+        # saml-jackson allows two accounts with the same name.
         assert renamed.state == "delivered"
     else:
         assert (renamed.state, renamed.status) == ("dead", 500 if server.name == "canaille" else 409)
@@ -110,7 +110,7 @@ def test_old_event_of_a_deleted_user_does_not_change_a_later_foreign_account(
 def test_unverified_user_that_signs_up_again_does_not_change_a_later_foreign_account(
     side: Side, strangers: Strangers, identifier: str
 ) -> None:
-    """Unlinking an identity creates a user with the same id."""
+    """A new user can have the id of a deleted user, for example after an identity was unlinked."""
     assert side.create(TAKEN, identifier=identifier).state == "delivered"
     assert side.delete().state == "delivered"
     strangers.add(TAKEN)
@@ -125,7 +125,7 @@ def test_unverified_user_that_signs_up_again_does_not_change_a_later_foreign_acc
 
 
 def test_foreign_account_named_like_the_id_of_a_deleted_account_is_not_ours(side: Side, strangers: Strangers) -> None:
-    """Canaille 0.3.6 also finds a user by its name below `/Users`."""
+    """At `/Users/{id}`, Canaille 0.3.6 also accepts the name of a user. So the name of an account can equal the id of a deleted account."""
     assert side.create("anna@example.test").state == "delivered"
     (ours,) = strangers.others()
     strangers.remove(ours["id"])
@@ -139,7 +139,7 @@ def test_foreign_account_named_like_the_id_of_a_deleted_account_is_not_ours(side
 
 
 def test_foreign_account_named_like_the_key_of_our_user_is_not_ours(side: Side, strangers: Strangers) -> None:
-    """For a filter on the key, saml-jackson 26.2.0 compares user names. The requests that test the filter do not detect this."""
+    """For a filter on the key, saml-jackson 26.2.0 compares user names. The requests with which the service tests filters do not show this."""
     strangers.add("database|7f3a9c")
     strangers.add(TAKEN)
     assert refused(side.create(TAKEN, identifier="7f3a9c"))

@@ -1,4 +1,4 @@
-"""Two tenants provision to one server. A tenant never writes to an account of the other tenant, even with shared addresses and keys."""
+"""Two tenants provision to one server. A tenant never writes to an account of the other tenant, even if address and key are equal."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_tenant_with_the_same_verified_address_does_not_change_the_account_of_an
 def test_tenant_with_the_same_user_id_and_address_does_not_change_the_account_of_another_tenant(
     side: Side, other_side: Side, strangers: Strangers, identifier: str
 ) -> None:
-    """An imported user may have any id, so the key of an account does not distinguish tenants."""
+    """An import can give a user any id. So two tenants can have users with the same id, which is the key of an account."""
     assert side.create(SHARED, identifier=identifier, verified=True).state == "delivered"
     before = strangers.others()
     other_side.set_options(upsert=True, adopt_on_conflict=True)

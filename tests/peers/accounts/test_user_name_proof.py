@@ -1,7 +1,7 @@
-"""The option `user_name_proof` decides whether the name of an existing account proves that the account belongs to the user.
+"""The option `user_name_proof` determines whether an equal name proves that an existing account belongs to the user.
 
-The name is used after a 409 to a creation and after a refused filter on the key. By default, only a verified address of a trusted
-connection is a proof.
+The service uses the name if the server answers 409 to a create request, or if it refuses a filter on the key. By default, the name is a
+proof only if it is a verified address from a trusted connection.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.peers.accounts.strangers import Strangers
 pytestmark = pytest.mark.peer
 
 ANNA = "anna@example.test"
-# By option: whether the name is a proof for a user with an unverified address, and for a user with a verified address.
+# For each value of the option: whether the name is a proof if the address of the user is unverified, and if it is verified.
 COUNTS = {"never": (False, False), "verified": (False, True), "always": (True, True)}
 
 
@@ -48,11 +48,11 @@ def test_account_with_the_name_of_a_new_user_is_adopted_if_the_name_is_a_proof(
 def test_account_whose_key_cannot_be_filtered_is_written_if_its_name_is_a_proof(
     side: Side, strangers: Strangers, relay: Relay, proof: str, verified: bool
 ) -> None:
-    # SCIMMY and django-scim2 refuse some keys. A relay in front of the other servers also refuses these keys.
+    # The relay refuses every filter on a key, as SCIMMY and django-scim2 refuse some of these filters.
     relay.refuses = lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
     earlier = strangers.add(ANNA)
     side.set_options(user_name_proof=proof)
-    # A creation adopts an account only with the option `adopt_on_conflict`.
+    # The creation of a user adopts an existing account only with the option `adopt_on_conflict`.
     assert side.create(ANNA, verified=verified).is_dead
     assert strangers.untouched()
     changed = side.change(given_name="Anni")
@@ -74,7 +74,7 @@ def test_account_whose_key_cannot_be_filtered_is_written_if_its_name_is_a_proof(
 def test_account_with_the_key_of_another_client_is_never_adopted_by_its_name(
     side: Side, strangers: Strangers, server: RealServer, proof: str
 ) -> None:
-    # Canaille 0.3.6 stores no key, so only the option protects an account on this server.
+    # Canaille 0.3.6 does not store keys, so on Canaille only the value `never` protects the account of another client.
     proves = proof if server.name != "canaille" else "never"
     strangers.add(ANNA, external_id="okta|79")
     side.set_options(user_name_proof=proves, adopt_on_conflict=True, upsert=True)
@@ -86,7 +86,7 @@ def test_account_with_the_key_of_another_client_is_never_adopted_by_its_name(
     assert strangers.untouched()
 
 
-def test_changed_address_is_unverified_and_is_no_proof(side: Side, strangers: Strangers) -> None:
+def test_changed_address_is_unverified_and_does_not_prove_that_an_account_belongs_to_the_user(side: Side, strangers: Strangers) -> None:
     strangers.add(ANNA)
     side.set_options(adopt_on_conflict=True, upsert=True)
     assert side.create("other-anna@example.test", identifier=REFUSED["quote"], verified=True).state == "delivered"

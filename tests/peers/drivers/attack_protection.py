@@ -1,4 +1,4 @@
-"""Configures attack protection of a tenant with the unmodified Python client. Runs in its own environment."""
+"""Configures the attack protection of a tenant with the unmodified Python client. Runs in a separate Python environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from auth0.management.core.api_error import ApiError  # type: ignore[import-unty
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return status and code of the error that a call raises."""
+    """Return the status and the code of the error that a call raises."""
     try:
         call(*arguments, **named)
     except ApiError as error:

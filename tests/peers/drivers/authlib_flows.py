@@ -1,6 +1,7 @@
 """Login flows with unmodified Authlib over TLS. Prints the results as one JSON object.
 
-Usage: python authlib_flows.py FILE, with the same file as openid_client.mjs. REQUESTS_CA_BUNDLE names the authority.
+Usage: python authlib_flows.py FILE. FILE has the same content as for openid_client.mjs. The environment variable REQUESTS_CA_BUNDLE names
+the file of the certificate authority.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ METHODS = {"public": "none", "post": "client_secret_post", "basic": "client_secr
 
 
 class ShortAssertion(PrivateKeyJWT):  # type: ignore[misc]  # Authlib has no types
-    """Creates assertions that expire after two minutes, each with its own `jti`.
+    """A client authentication whose assertions expire after two minutes. Each assertion has its own `jti`.
 
-    Authlib's own assertions expire after an hour, and share one `jti` if they have custom claims.
+    The assertions that Authlib creates by default expire after an hour, and all have the same `jti` if they contain custom claims.
     """
 
     def sign(self, auth: Any, token_endpoint: str) -> Any:

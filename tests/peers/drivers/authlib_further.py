@@ -1,7 +1,7 @@
 """Pushed and signed requests, devices, token exchange, introspection and registration with unmodified Authlib over TLS.
 
-Prints one JSON object. Usage: python authlib_further.py FILE, with the same file as openid_client_further.mjs. REQUESTS_CA_BUNDLE
-names the authority. Authlib 1.9 has no DPoP.
+Prints one JSON object. Usage: python authlib_further.py FILE. FILE has the same content as for openid_client_further.mjs. The environment
+variable REQUESTS_CA_BUNDLE names the file of the certificate authority. Authlib 1.9 does not support DPoP.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def refusal(call: Any) -> str:
 
 
 def with_pushed(*, signed: bool, reuses: bool = True) -> list[Any]:
-    """Push a request and log in with it. With `reuses`, send the code twice, so that the second use revokes the tokens."""
+    """Push an authorization request and log in with it. If `reuses` is true, exchange the code twice: the second use revokes the tokens."""
     one, verifier = session("web"), generate_token(48)
     address, state = one.create_authorization_url("https://unused.example.test/", audience=given["audience"], code_verifier=verifier)
     asked: dict[str, Any] = dict(parse_qsl(address.partition("?")[2]))
@@ -55,7 +55,7 @@ def with_pushed(*, signed: bool, reuses: bool = True) -> list[Any]:
         claims = {**asked, "iss": me, "aud": given["issuer"], "nbf": now, "exp": now + 120}
         key = RSAKey.import_key(given["clients"]["web"]["requestKey"])
         asked = {"request": jwt.encode({"alg": "PS256"}, claims, key, algorithms=["PS256"])}
-    # The client authentication adds the id.
+    # The client authentication adds the client id to the request.
     asked.pop("client_id", None)
     method = one.client_auth("client_secret_post")
     pushed = requests.post(metadata["pushed_authorization_request_endpoint"], data=asked, auth=method, timeout=20)
@@ -73,7 +73,7 @@ def with_pushed(*, signed: bool, reuses: bool = True) -> list[Any]:
 seen["pushed"] = with_pushed(signed=False)
 seen["signed and pushed"] = with_pushed(signed=True)
 
-# A device, and its user in a browser.
+# A device requests codes, and its user answers in a browser.
 device = session("device")
 asked_for = {"client_id": given["clients"]["device"], "scope": "openid email"}
 started: dict[str, Any] = requests.post(metadata["device_authorization_endpoint"], data=asked_for, timeout=20).json()
@@ -83,7 +83,7 @@ log_in(started["verification_uri_complete"], {**given, "callback": given["activa
 time.sleep(started["interval"])
 seen["device"] = "id_token" in device.fetch_token(metadata["token_endpoint"], **poll)
 
-# An API exchanges the received token, and introspects it.
+# An API exchanges the token that it has received, and introspects the token.
 api, subject = session("api"), with_pushed(signed=False, reuses=False)[0]
 parameters = {"grant_type": EXCHANGE, "subject_token": subject, "subject_token_type": ACCESS_TOKEN, "audience": given["next"]}
 seen["exchange"] = api.fetch_token(metadata["token_endpoint"], **parameters)["issued_token_type"] == ACCESS_TOKEN

@@ -1,6 +1,7 @@
 """Certificate-bound flows with unmodified Authlib through an edge that requests certificates. Prints the results as one JSON object.
 
-Usage: python authlib_mtls.py FILE, with the same file as openid_client_mtls.mjs. REQUESTS_CA_BUNDLE names the authority.
+Usage: python authlib_mtls.py FILE. FILE has the same content as for openid_client_mtls.mjs. The environment variable REQUESTS_CA_BUNDLE
+names the file of the certificate authority.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ resolve = socket.getaddrinfo
 
 
 def on_this_machine(host: str, *more: Any, **named: Any) -> Any:
-    """Resolve hosts that no name server knows."""
+    """Resolve every host to this machine, because no name server knows the hosts of the test."""
     return resolve("127.0.0.1" if str(host).endswith(".example.test") else host, *more, **named)
 
 

@@ -1,4 +1,7 @@
-"""Requests an approval with auth0-python and polls. Prints the response, or the status, the code and the text of the error."""
+"""Requests an approval elsewhere (CIBA) with auth0-python, and polls the token endpoint.
+
+Prints the response, or the status, the code and the text of the error.
+"""
 
 from __future__ import annotations
 

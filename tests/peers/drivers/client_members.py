@@ -1,4 +1,4 @@
-"""Uses clients, connections and fields of lists with the unmodified Python client. Runs in its own environment."""
+"""Uses clients, connections and fields of lists with the unmodified Python client. Runs in a separate Python environment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEMBERS: dict[str, Any] = {
 
 
 def code_of(call: Any, *args: Any, **kwargs: Any) -> str:
-    """Return the code of a refused call with status 400."""
+    """Return the error code of a call that is refused with status 400."""
     try:
         call(*args, **kwargs, request_options=ONCE)
     except BadRequestError as raised:

@@ -1,4 +1,7 @@
-"""Uses custom domains, device credentials and small reads with the unmodified Python client. Runs in its own environment."""
+"""Uses custom domains, device credentials and other small endpoints with the unmodified Python client.
+
+Runs in a separate Python environment.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from auth0.management.core.api_error import ApiError  # type: ignore[import-unty
 
 
 def say(told: Any) -> None:
-    """Write one line of JSON to the test."""
+    """Send one line of JSON to the test."""
     sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return status and code of the error that a call raises."""
+    """Return the status and the code of the error that a call raises."""
     try:
         call(*arguments, **named)
     except ApiError as error:
@@ -30,7 +33,7 @@ def custom_domains(client: Any, seen: dict[str, Any], host: str) -> None:
     made = client.custom_domains.create(domain=host, type="self_managed_certs", domain_metadata={"team": "web"})
     seen["created"] = [made.status, made.primary, made.verification.methods[0].name]
     seen["unproven"] = client.custom_domains.verify(made.custom_domain_id).verification.status
-    # The test publishes the DNS record and then writes a line.
+    # Wait for a line from the test, which first publishes the DNS record.
     say([made.verification.methods[0].domain, made.verification.methods[0].record])
     sys.stdin.readline()
     seen["proven"] = client.custom_domains.verify(made.custom_domain_id).status

@@ -1,4 +1,4 @@
-"""Uses the hosted pages like a user with a password manager."""
+"""Goes through the hosted pages like a user with a password manager."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import requests
 
 
 class Form(HTMLParser):
-    """The first POST form of a page. It is filled in as a password manager does it."""
+    """The first form of a page that is sent with POST, filled in with the name and password of the user."""
 
     def __init__(self, page: str, user: dict[str, str]) -> None:
         super().__init__()

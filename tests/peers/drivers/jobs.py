@@ -1,6 +1,6 @@
-"""Starts imports, exports and verification mails with the unmodified Python client. Runs in its own environment.
+"""Starts imports, exports and verification mails with the unmodified Python client. Runs in a separate Python environment.
 
-The test runs the jobs between two calls. The driver polls until a job has ended.
+The test runs the jobs while the driver polls. The driver polls until a job has ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def imports(client: Any, seen: dict[str, Any], people: str) -> None:
     seen["started"] = [started.type, started.status, started.connection_id == people, started.external_id]
     job = ended(client, started.id)
     seen["summary"] = [job.summary.total, job.summary.inserted, job.summary.updated, job.summary.failed, job.percentage_done]
-    # A part with a custom name and type, as other client libraries send it.
+    # Send the file with another file name and content type, as other client libraries do.
     named = ("users.jsonl", b'{"email": "a@example.test", "given_name": "A"}\n', "application/json")
     again = client.jobs.users_imports.create(users=named, connection_id=people, upsert=True, send_completion_email=False)
     seen["updated"] = ended(client, again.id).summary.updated

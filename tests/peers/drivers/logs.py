@@ -1,4 +1,4 @@
-"""Reads the log with the unmodified Python client, whose models validate every line, and prints the results."""
+"""Reads `GET /logs` with the unmodified Python client, whose models validate every line, and prints the results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from auth0.management.types import Log  # type: ignore[import-untyped]
 
 
 def judged(line: Any) -> Any:
-    """Return the line after a strict validation by the client's model, without type coercion."""
+    """Validate the line strictly with the model of the client, without conversions of types, and return the line."""
     return Log.model_validate(line.model_dump(by_alias=True, exclude_unset=True), strict=True)
 
 

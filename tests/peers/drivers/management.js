@@ -1,4 +1,4 @@
-// Drives the management interface with the unmodified Node client and prints the results.
+// Calls the management interface with the unmodified Node client and prints the results.
 "use strict";
 
 const { ConnectionsClient } = require("auth0/connections");

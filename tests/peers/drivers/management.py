@@ -1,4 +1,4 @@
-"""Uses the management interface with the unmodified Python client and prints the results. Runs in its own environment."""
+"""Calls the management interface with the unmodified Python client and prints the results. Runs in a separate Python environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONCE = {"max_retries": 0}
 
 
 def status_of(error: type[Exception], call: Any, *args: Any, **kwargs: Any) -> int:
-    """Return the status of the client's exception `error`."""
+    """Return the HTTP status of the exception `error` that the call raises, or 0 if the call succeeds."""
     try:
         call(*args, **kwargs, request_options=ONCE)
     except error as raised:

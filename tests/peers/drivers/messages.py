@@ -1,4 +1,4 @@
-"""Changes texts for users with auth0-python: the mail provider, mail templates, texts of prompts, and languages. Prints the results."""
+"""Changes the mail provider, mail templates, texts of prompts and languages with auth0-python. Prints the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls endpoints of old clients with auth0-python. Prints the response, or the code and the text of the error."""
+"""Calls endpoints that only old clients use, with auth0-python. Prints the response, or the code and the text of the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uses roles, groups, organizations, clients and grants with the unmodified Python client. Runs in its own environment."""
+"""Uses roles, groups, organizations, clients and grants with the unmodified Python client. Runs in a separate Python environment."""
 
 from __future__ import annotations
 

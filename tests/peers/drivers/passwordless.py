@@ -1,4 +1,7 @@
-"""Requests codes and links with auth0-python and logs in with them. One step per call, because the test reads the codes in between."""
+"""Requests codes and links with auth0-python and logs in with them.
+
+A run of the program does one step, because the test reads the code from the message between two steps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs pysaml2 as a service provider. Reads one JSON command per line, and writes one JSON answer per line."""
+"""Runs pysaml2 as a service provider. Reads commands and writes responses, each as one line of JSON."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 // A SCIM server built with unmodified SCIMMY: this file sets up its storage, its token and its port.
-// Run as `node scimmy_server.js PORT`; the variable SCIM_TOKEN has the bearer token.
+// Run as `node scimmy_server.js PORT`. The environment variable SCIM_TOKEN contains the bearer token.
 "use strict";
 
 const { randomUUID } = require("node:crypto");
-// Express 4: in version 5 each read of the query creates a new object, so SCIMMY always returns the first page.
+// Use Express 4. In Express 5, each read of `request.query` creates a new object, so SCIMMY would always return the first page.
 const express = require("express");
 const SCIMMY = require("scimmy").default;
 const { SCIMMYRouters } = require("scimmy-routers");

@@ -1,4 +1,7 @@
-"""Uses second factors with the unmodified Python client: factors, policies, methods of a user. Runs in its own environment."""
+"""Uses second factors with the unmodified Python client: factors, policies, and the methods of a user.
+
+Runs in a separate Python environment.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from auth0.management.core.api_error import ApiError  # type: ignore[import-unty
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return status and code of the error that a call raises."""
+    """Return the status and the code of the error that a call raises."""
     try:
         call(*arguments, **named)
     except ApiError as error:

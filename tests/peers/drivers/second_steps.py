@@ -1,4 +1,4 @@
-"""Logs in with auth0-python with a password and then with a second factor. The driver computes the codes like an app."""
+"""Logs in with auth0-python, first with a password and then with a second factor. The driver computes the codes as an app does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ tokens = GetToken(given["domain"], given["client"], client_secret=given["secret"
 
 
 def refused() -> Auth0Error:
-    """Log in with the password alone. Return the error that the library raises."""
+    """Log in with the password alone, and return the error that the library raises. The service must require the second factor."""
     try:
         tokens.login(username=given["username"], password=given["password"], scope="openid", grant_type="password")
     except Auth0Error as error:
@@ -35,7 +35,7 @@ def proven(grant: str, token: str, **proof: str) -> Any:
 
 
 def code(*, steps: int = 0) -> str:
-    """Return the code of the app (RFC 6238)."""
+    """Return the code that an authenticator app shows now (RFC 6238), or after `steps` periods."""
     moment = (int(time.time()) // 30 + steps).to_bytes(8, "big")
     digest = hmac.new(base64.b32decode(given["totp"]), moment, hashlib.sha1).digest()
     start = digest[-1] & 15

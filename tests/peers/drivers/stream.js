@@ -1,4 +1,4 @@
-// Subscribes with the unmodified Node client and prints one line per message.
+// Subscribes to the event stream with the unmodified Node client, and prints one line for each message.
 "use strict";
 
 const { EventsClient } = require("auth0/events");

@@ -1,4 +1,7 @@
-"""Subscribes with the unmodified Python client and prints one line per message. Runs in its own environment."""
+"""Subscribes to the event stream with the unmodified Python client, and prints one line for each message.
+
+Runs in a separate Python environment.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creates links that applications hand to users, with auth0-python: tickets, and invitations to organizations. Prints the results."""
+"""Creates tickets and invitations, whose links applications give to users, with auth0-python. Prints the results."""
 
 from __future__ import annotations
 

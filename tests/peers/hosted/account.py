@@ -1,4 +1,4 @@
-"""Visits of the account page: every section with and without rows, the messages after a change, and the login before a change."""
+"""Visits of the account page: each section with and without rows, the messages after changes, and the login before the first visit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEW = f"{PASSWORD}-2"
 
 
 def enter(walk: Walk) -> None:
-    """Open a section without a session, and log in."""
+    """Open a section without a session, log in, and see the section."""
     walk.open("/account/profile")
     walk.look("Log in", "Forgot password?")
     walk.submit_login()
@@ -62,7 +62,7 @@ def look_at_rows(walk: Walk) -> None:
         walk.open(f"/account/{section}")
         walk.look(heading, says)
     walk.follow("button[value=remove]")
-    # The tenant has not enabled passkeys, so the section disappears with the last passkey.
+    # The tenant has not enabled passkeys. So the section is shown only while the user still has a passkey.
     walk.open("/account/sessions")
     walk.submit()
     walk.look("Sessions and devices", "That device is logged out.")
@@ -95,7 +95,10 @@ def change(walk: Walk) -> None:
 
 
 def add_factors(walk: Walk) -> None:
-    """Visit every method that a user can add, and enroll an app. The test of security keys needs a host with a name (`tests.peers`)."""
+    """Visit the page of every method that a user can add, and enroll an app.
+
+    Other tests enroll a security key, because security keys require a host with a name.
+    """
     _logged_in(walk, "add")
     _offer(walk)
     walk.look("Add a method", "Choose how you prove that it is you, in addition to your login.")

@@ -1,4 +1,4 @@
-"""Visits of the pages on which a user answers an approval request of an application."""
+"""Visits of the pages on which a user answers an application's request for an approval."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def approve(walk: Walk) -> None:
 
 
 def _link(walk: Walk, user: User) -> str:
-    """Request an approval, as a client does. Return the link that the user gets."""
+    """Request an approval from the user, as a client does. Return the link that the user gets."""
     world = walk.world
     client = world.clients["till"]
     if GRANT not in client.grant_types:

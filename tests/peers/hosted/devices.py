@@ -1,4 +1,4 @@
-"""Visits of the pages that connect a device, also for an application that registered itself."""
+"""Visits of the pages that connect a device. One of the applications has registered itself."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def show_code(walk: Walk) -> None:
 def register_and_log_in(walk: Walk) -> None:
     world = walk.world
     update_connection(tenant_id=world.tenant.pk, connection_id=world.people.pk, changes={"is_domain_connection": True})
-    # A name that occurs in no language of the pages.
+    # A name that is not in the texts of any language, so that it is not mistaken for a text.
     said = {
         "client_name": "Zettelkasten",
         "redirect_uris": [f"{world.origin}/callback"],
@@ -78,7 +78,7 @@ def register_and_log_in(walk: Walk) -> None:
 
 
 def new_code(walk: Walk) -> str:
-    """Request a code like a device."""
+    """Request a code as a device does, and return the user code."""
     world = walk.world
     client = world.clients["television"]
     if GRANT not in client.grant_types:

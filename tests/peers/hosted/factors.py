@@ -1,4 +1,4 @@
-"""Visits of the pages of second factors: using a factor, and enrolling the first factor."""
+"""Visits of the pages on which a user proves a second factor or enrolls a first factor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLE, SETUP = "Confirm that it is you", "Protect your account"
 
 
 def prove(walk: Walk) -> None:
-    """Visit the pages that ask for a factor: an app, a list of the other methods, a code by text message, and a recovery code."""
+    """Visit the pages on which a user proves a factor: an app, the list of other methods, a code by text message, and a recovery code."""
     user = walk.world.another_person(walk.unique("factor"))
     code = _give(user, kind="totp", secret=totp.new_secret())
     _give(user, kind="phone", address=NUMBER)
@@ -44,7 +44,7 @@ def prove(walk: Walk) -> None:
 
 
 def set_up(walk: Walk) -> None:
-    """Visit every method that a user without a factor may choose, and enroll an app."""
+    """Visit the page of every method that a user without a factor can choose, and enroll an app."""
     user = walk.world.another_person(walk.unique("setup"))
     walk.ask("demanding")
     walk.submit_login(user.email or "", PASSWORD)
@@ -68,7 +68,7 @@ def set_up(walk: Walk) -> None:
 
 
 def set_up_by_link(walk: Walk) -> None:
-    """Visit the pages of a setup link: a phone number, the complete setup of an app, and the link after its use."""
+    """Visit the pages of a setup link: the page for a phone number, the complete setup of an app, and the pages of a dead link."""
     user = walk.world.another_person(walk.unique("link"))
     link = _link_for(user)
     walk.open(link)
@@ -118,7 +118,7 @@ def _link_for(user: User, *, adds: bool = False) -> str:
 
 
 def code_now(secret: str) -> str:
-    """Return the code of an app with this secret."""
+    """Return the code that an authenticator app with this secret shows now."""
     return totp.code_of(secret, totp.step_at(time.time()))
 
 
@@ -130,7 +130,10 @@ def _choose(walk: Walk, kind: str, heading: str) -> None:
 
 
 def prove_with_a_key(walk: Walk) -> None:
-    """Visit the page of a security key. The use of the key needs a host with a name (`tests.peers.test_second_factors`)."""
+    """Visit the page that requests a security key.
+
+    The key itself is used in `tests.peers.test_second_factors`, because security keys require a host with a name.
+    """
     user = walk.world.another_person(walk.unique("key"))
     EnrolledFactor(
         tenant_id=user.tenant_id,

@@ -1,4 +1,4 @@
-"""Visits of pages for logins without a password, of pages for old clients, and of pages between two sites."""
+"""Visits of pages for logins without a password, of pages for old clients, and of pages that redirect between two sites."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def code_by_text_message(walk: Walk) -> None:
 
 
 def _digits(walk: Walk) -> str:
-    """Return the last digits of a phone number that no other visit uses."""
+    """Return digits for the end of a phone number, so that no other visit uses the number."""
     return f"{100 + sum(walk.unique('').encode()) % 900}"
 
 
@@ -78,7 +78,7 @@ _DEAD = {"used": "This link has already been used", "unknown": "This link is inc
 
 
 def _asked_link(walk: Walk, name: str = "link") -> str:
-    """Request a link and return it as it is in the mail."""
+    """Request a login by link, and return the link in the mail."""
     walk.ask("by code")
     walk.submit("button[value=link]", email=walk.unique(name))
     link = last_message(walk.world, walk.unique(name)).link
@@ -86,7 +86,7 @@ def _asked_link(walk: Walk, name: str = "link") -> str:
 
 
 def last_message(world: World, address: str) -> Any:
-    """Return the text of the newest message to an address."""
+    """Return the contents of the newest message with a code or link. Fail if no code for the address exists."""
     jobs = Job.objects.of(world.tenant.pk).filter(type=Job.Type.PASSWORDLESS_CODE).order_by("created_at", "pk")
     codes = PasswordlessCode.objects.of(world.tenant.pk).filter(address=address)
     assert codes.exists(), address
@@ -103,7 +103,7 @@ def link_account(walk: Walk) -> None:
 
 
 def cross_origin(walk: Walk) -> None:
-    """Check the page without its script, which would continue automatically."""
+    """Check the page before its script continues: load the page without the script, which would continue at once."""
     walk.open("/u/logged-out")
     form = {"client_id": walk.world.clients["old"].client_id, "credential_type": "http://auth0.com/oauth/grant-type/password-realm"}
     sent = {**form, "realm": walk.world.people.name, "username": EMAIL, "password": PASSWORD}
@@ -121,7 +121,7 @@ def _posted(world: World, path: str, sent: dict[str, str], **headers: str) -> di
 
 
 def answer_by_form(walk: Walk) -> None:
-    """Check the page without its script, which would submit the form."""
+    """Check the page before its script submits the form: load the page without the script, which would submit at once."""
     walk.log_in_silently()
     with walk.loading_without_script():
         walk.ask("plain", response_mode="form_post")
@@ -156,7 +156,7 @@ def log_out_of_federated_applications(walk: Walk) -> None:
         walk.open(f"/wsfed/{client_id}")
     with walk.loading_without_script():
         walk.open(f"/wsfed?wa=wsignout1.0&wtrealm=urn:{client_id}&wreply={walk.world.origin}/callback")
-    # Without its script, the page continues after some seconds.
+    # Without the script, the browser loads the next page after some seconds.
     walk.page.send("Page.stopLoading")
     walk.page.evaluate("window.stop()")
     walk.look("Logging you out", "This takes a few seconds.")
@@ -192,7 +192,7 @@ def invitation_over(walk: Walk) -> None:
 
 
 def _invite(walk: Walk, email: str) -> dict[str, str]:
-    """Invite a user. Return the `/authorize` parameters of the link in the mail."""
+    """Invite an email address to an organization. Return the parameters of the link in the mail, which a client sends to `/authorize`."""
     world = walk.world
     organization = Organization.objects.of(world.tenant.pk).order_by("pk")[0]
     wanted = NewInvitation(email=email, inviter_name=TENANT, client_id=world.clients["inviting"].client_id)

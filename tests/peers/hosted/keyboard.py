@@ -1,4 +1,7 @@
-"""A user without a mouse, who uses Tab, Enter and the space bar. The focus must be visible and move in reading order."""
+"""A user without a mouse, who uses Tab, Enter and the space bar.
+
+The focused element must be visible, and Tab must move the focus in the order of the document.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 from tests.peers.hosted.walk import Walk
 
 _MOST_STOPS = 25
-# The focus: its position in the document, its style, and whether it is inside the window.
+# The focused element: its position in the document, the width of its outline, and whether it is inside the window.
 _FOCUS = """(() => {
   const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
   return {
@@ -21,16 +24,16 @@ _FOCUS = """(() => {
 
 
 class Keyboard:
-    """The keyboard of a visit."""
+    """The keyboard with which a user makes a visit."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self._page = walk.page
 
     def go_to(self, selector: str) -> None:
-        """Press Tab until the element has the focus. Every element in between must be visible and further down in the document."""
+        """Press Tab until the element has the focus. Every focused element must be visible, and must follow the previous one in the document."""
         wanted = f"document.activeElement.matches({json.dumps(selector)})"
-        # Chromium ignores keys until it has painted a new page, and moves the focus to a field with `autofocus` at about that time.
+        # Wait for the first paint. Before, Chromium ignores keys, and the focus may still move to a field with `autofocus`.
         self._page.until("performance.getEntriesByType('paint').length > 0")
         if self._page.evaluate(wanted):
             self._check(self._focus())
@@ -47,18 +50,18 @@ class Keyboard:
         raise AssertionError(f"Tab never reaches {selector}")
 
     def write(self, text: str) -> None:
-        """Replace the text in the field."""
+        """Replace the text in the focused field."""
         self._page.evaluate("document.activeElement.select()")
         self._page.send("Input.insertText", text=text)
 
     def press(self, key: str) -> None:
-        """Press a key that leads to another page, and wait for the page."""
+        """Press a key that loads another page, and wait for the page."""
         self._page.evaluate("window.isOld = true")
         self._page.press(key)
         self._page.until("!window.isOld && document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def has_landed(self) -> bool:
-        """Report whether the application has received the response."""
+        """Report whether the browser has been redirected to the application with a code."""
         address = str(self._page.evaluate("location.href"))
         return address.startswith(f"{self._walk.world.origin}/callback?code=")
 

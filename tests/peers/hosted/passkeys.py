@@ -1,4 +1,4 @@
-"""Visits of passkeys at a login: the page that asks for a passkey, and the offer to create a passkey."""
+"""Visits of the login page that offers a login with a passkey, and of the page that offers to create a passkey."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def log_in(walk: Walk) -> None:
 
 def offer(walk: Walk) -> None:
     if walk.has_script:
-        # The script of the page asks the browser whether an authenticator exists.
+        # Give the browser an authenticator: the script of the page asks the browser whether it has one.
         walk.page.send("WebAuthn.enable", enableUI=False)
         walk.page.send("WebAuthn.addVirtualAuthenticator", options=_AUTHENTICATOR)
     walk.ask("with passkeys")

@@ -1,4 +1,4 @@
-"""Links in mails, created as the mails contain them, and visited after they have become invalid."""
+"""Visits of the pages behind links in mails, while a link is valid and after it was used, has expired or is incomplete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INCOMPLETE = "Open the link in the email again, or copy its whole address."
 
 
 def ticket_link(world: World, user: User, purpose: AccountTicket.Purpose, *, life: timedelta | None = None) -> str:
-    """Return the link of a mail. It names no language, so the language of the browser applies."""
+    """Return a link as a mail contains it, but without a language. So the page has the language of the browser."""
     client = world.clients["plain"]
     _, secret = account_tickets.issue(user=user, purpose=purpose, client=client, email=user.email or "", life=life)
     return f"{_PATHS[purpose]}?ticket={secret}"
@@ -56,7 +56,7 @@ def _verification_link(walk: Walk, name: str, *, has_moved: bool = False) -> str
         verification.start_verification(tenant_id=world.tenant.pk, user_id=user.user_id, client_id=world.clients["plain"].client_id)
     )
     ticket = EmailTicket.objects.of(world.tenant.pk).get(user=user)
-    # A mail requested outside a browser uses the language of its user. In this visit, the language of the browser applies.
+    # Remove the language from the ticket, which has the language of the user. So the page has the language of the browser.
     EmailTicket.objects.of(world.tenant.pk).filter(pk=ticket.pk).update(language="")
     if has_moved:
         update_user(tenant_id=world.tenant.pk, user_id=user.user_id, changes={"email": walk.unique("elsewhere")})

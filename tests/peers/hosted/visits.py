@@ -1,4 +1,4 @@
-"""Visits of the pages of a login. Each state of each page is reached as a user reaches it."""
+"""Visits of the pages of a login. A visit reaches each state of a page by the same steps as a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One user with one browser, in one language, with or without script: the actions of the user, and the checks of each page."""
+"""A user with a browser in one language, with or without scripts: the actions of the user, and the checks of each page."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.peers.hosted.world import EMAIL, NAMES, World
 
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 PHONE, DESKTOP = (360, 740), (1280, 800)
-# The narrowest window, and a desktop window at a zoom of 200 %, which has half the space.
+# Widths, heights and scale factors. The second one is a desktop window with a zoom of 200 %, which has half the space.
 _NARROW = ((320, 640, 1), (640, 400, 2), (*PHONE, 1), (*DESKTOP, 1))
 _LOOKS = tuple((size, scheme) for size in (PHONE, DESKTOP) for scheme in ("light", "dark"))
-# Every rule that axe runs by default, and the target size of WCAG 2.2, which axe does not check by default.
+# The rules that axe applies by default, and the rule for the target size of WCAG 2.2.
 _ALL_RULES = "rules: {'target-size': {enabled: true}}"
-# Rules that depend on the window or the colors. The other rules check the document, which stays the same.
+# Rules whose result depends on the window or the colors. The other rules check only the document, which is the same in every window.
 _RULES_OF_LOOKS = "runOnly: ['color-contrast', 'target-size', 'link-in-text-block', 'scrollable-region-focusable']"
 _RUN_AXE = (
     "axe.run(document, {{resultTypes: ['violations'], {rules}}})"
@@ -41,7 +41,7 @@ _TOO_WIDE = """(() => {
     .filter((one) => { const box = one.getBoundingClientRect(); return box.width && (box.left < -1 || box.right > room + 1); });
   return [document.documentElement.scrollWidth - room, ...outside.map((one) => one.outerHTML.slice(0, 100))];
 })()"""
-# Texts, and attributes that screen readers read, without identifiers and elements in another language.
+# The texts of the page, including attributes that screen readers read. Identifiers and elements in another language are left out.
 _TEXTS = """(() => {
   const found = document.title.split(' · '), skipped = 'script, style, code, bdi, body [lang], [hidden]';
   const nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -54,7 +54,7 @@ _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
 
 
 class Walk:
-    """A tab with its own profile. Every `look` checks one state of a page."""
+    """A user in a tab with its own profile. Each call of `look` checks one state of a page."""
 
     def __init__(self, world: World, language: str, *, has_script: bool, pictures: Path | None = None) -> None:
         self.world = world
@@ -78,11 +78,11 @@ class Walk:
         return f"{name}-{self.language}-{'script' if self.has_script else 'plain'}@example.test"
 
     def change_browser(self) -> None:
-        """Continue in another browser without cookies."""
+        """Continue in a new tab with a new profile, as in another browser without cookies."""
         self.page = self._new_page()
 
     def log_in_silently(self, user: User | None = None, **session: Any) -> None:
-        """Create a session in the browser, like that of a completed login."""
+        """Give the browser the cookie of a new session, as after a completed login."""
         _, cookie = session_of(user or self.world.user, **session)
         self.page.send("Network.setCookie", name=cookie_name(SESSION), value=cookie, url=self.world.service)
 
@@ -90,7 +90,7 @@ class Walk:
         self.page.open(self.world.service + address if address.startswith("/") else address)
 
     def post(self, path: str, fields: dict[str, str]) -> None:
-        """Submit a form on another site."""
+        """Send a form from a page of another site to the service."""
         inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
         form = f'<form method="post" action="{self.world.service}{path}">{inputs}<button type="submit"></button></form>'
         self.open(f"{self.world.origin}/callback")
@@ -99,24 +99,24 @@ class Walk:
 
     @contextmanager
     def loading_without_script(self) -> Iterator[None]:
-        """Load a page without running the script that would continue at once."""
+        """Load pages without their scripts while the block runs, because a script would continue to the next page at once."""
         self.page.without_script()
         yield
         self.page.without_script(is_off=not self.has_script)
 
     def ask(self, client: str, **asked: str) -> None:
-        """Start a login."""
+        """Start a login of this client with additional parameters."""
         self.open(self.world.authorize(client, **asked))
 
     def follow(self, selector: str) -> None:
-        """Press a link or a button and wait for the next page."""
+        """Click a link or a button, and wait for the next page."""
         self.world.browser.forget()
         self.page.evaluate("window.isOld = true")
         self.page.click(selector)
         self.page.until("!window.isOld && document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def submit(self, button: str = "form button[type=submit]:not(.link)", **fields: str) -> None:
-        """Fill in the main form and submit it."""
+        """Fill in the main form of the page and submit it with a button."""
         for name, value in fields.items():
             self.page.fill(f"[name={name}]", value)
         self.follow(button)
@@ -127,7 +127,7 @@ class Walk:
     # --- Checks --------------------------------------------------------------------------------------------------------------
 
     def look(self, heading: str, says: str = "", *, status: int = 200) -> None:
-        """Check the open page. It must be the expected page without a defect, in every window and color scheme."""
+        """Check the open page: its heading, texts, status and language, and that it has no defect in any window and color scheme."""
         self.looks += 1
         place = f"{heading!r} {says!r}"
         with translation.override(self.language):
@@ -160,11 +160,11 @@ class Walk:
         self.page.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=factor, mobile=width < 500)
 
     def status(self) -> Any:
-        """Return the status of the document."""
+        """Return the HTTP status of the document."""
         return self.page.evaluate("performance.getEntriesByType('navigation')[0].responseStatus")
 
     def _complaints(self) -> list[str]:
-        """Return the messages of the console except the message about the status of the document, which `status` checks."""
+        """Return the errors in the console, without the error about the HTTP status of the document, which `look` checks."""
         own = str(self.page.evaluate("location.href")).partition("#")[0]
         refused = "Failed to load resource: the server responded with a status of"
         return [one for one in self.page.complaints if not (one.startswith(refused) and one.endswith(own))]
@@ -182,7 +182,10 @@ def _source_of_axe() -> str:
 
 @cache
 def _known_texts(language: str) -> re.Pattern[str]:
-    """Return the texts that a page may show in a language: texts of the source or of the catalog, split at their markup."""
+    """Return a pattern that matches the texts that a page may show in a language, split at their markup.
+
+    The texts come from the source for English, and from the catalog for other languages.
+    """
     if language == "en":
         texts = {text for one in texts_of_source().values() for text in (one.singular, one.plural)}
     else:
@@ -194,7 +197,7 @@ def _known_texts(language: str) -> re.Pattern[str]:
 
 
 def foreign_texts(texts: list[str], language: str) -> list[str]:
-    """Return the texts that are neither in the catalog of the language nor names of the tenant."""
+    """Return the texts that are not texts of the language, names of the tenant, addresses, numbers or single characters."""
     known = _known_texts(language)
     return [
         text

@@ -1,4 +1,4 @@
-"""One tenant with every kind of application for which hosted pages exist, one server, and one browser, for all visits."""
+"""A tenant for all visits of the hosted pages, with every kind of application for which pages exist, a server and a browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.peers.chromium import Chromium, chromium
 LANGUAGES = ("en", "de", "ar")
 EMAIL, NUMBER, AUDIENCE = "ada@example.test", "+4915112345678", "urn:orders"
 PASSKEY_EMAIL = "nova@example.test"
-# Names of the tenant that occur in no language of the pages, so that they are not mistaken for our texts.
+# Names in the tenant. No text of the pages contains these names in any language, so a name is not mistaken for a text.
 TENANT, APPLICATION, SCOPE, ORGANIZATIONS = "Kvikkjokk", "Zettelkasten", "Grönland", ("Acme", "Globex")
 NAMES = {TENANT, APPLICATION, SCOPE, *ORGANIZATIONS, EMAIL, NUMBER, PASSKEY_EMAIL}
 _REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
@@ -35,7 +35,7 @@ _REALM_GRANT = "http://auth0.com/oauth/grant-type/password-realm"
 
 @dataclass
 class World:
-    """The tenant, its service and its applications. The keys of `clients` name the special property of each application."""
+    """The tenant, its service and its applications. A key of `clients` names the special property of the application."""
 
     tenant: Tenant
     service: str
@@ -47,7 +47,7 @@ class World:
     secrets: dict[str, str] = field(default_factory=dict)
 
     def authorize(self, client: str, **asked: str) -> str:
-        """Return the URL at which a login of a client starts."""
+        """Return the URL of `/authorize` at which a login of the client starts, with additional parameters."""
         good = {
             "response_type": "code",
             "client_id": self.clients[client].client_id,
@@ -58,12 +58,12 @@ class World:
         return f"{self.service}/authorize?{urlencode(good | asked)}"
 
     def another_person(self, email: str, **profile: Any) -> User:
-        """Create a user for one visit, which may change the account."""
+        """Create a user for one visit. The visit may change the user."""
         return person(self.people, email=email, **profile)
 
 
 class _Application(BaseHTTPRequestHandler):
-    """The target of redirects after logins: an empty page."""
+    """The application to which users are redirected after a login. It answers every request with a nearly empty page."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -79,7 +79,7 @@ class _Application(BaseHTTPRequestHandler):
 
 @contextmanager
 def application_server() -> Iterator[str]:
-    """Serve the application, and yield its origin."""
+    """Serve the application while the block runs, and yield its origin."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Application)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -91,7 +91,7 @@ def application_server() -> Iterator[str]:
 
 @contextmanager
 def new_world() -> Iterator[World]:
-    """Create everything, serve it, and stop it at the end."""
+    """Create the tenant and its objects, run the server and the browser while the block runs, and yield them as a `World`."""
     tenant = TenantFactory.create()
     page = {"enabled": True, "deletion": True}
     shown = {"friendly_name": TENANT, "support_email": "help@example.test"}
@@ -102,7 +102,7 @@ def new_world() -> Iterator[World]:
         "uvicorn",
         LOCALHOST_TENANT=tenant.pk,
         SMS_URL="console:",
-        # The visits exceed the usual rates. The page about too many requests has its own test.
+        # Raise the rate limits, which the visits would exceed. Another test visits the page about too many requests.
         ADDRESS_RATE_BURST="100000",
         ADDRESS_RATE_PER_SECOND="10000",
     )
@@ -145,7 +145,7 @@ def _make_clients(world: World) -> None:
 
 
 def _take_passkeys(world: World) -> None:
-    """Enable passkeys for the users of one application, and not for other users."""
+    """Create an application and a connection with passkeys, and enable passkeys in the tenant. Other connections have no passkeys."""
     _make_client(world, "with passkeys", {})
     connection = people(world.tenant, world.clients["with passkeys"], name="passkeys", **PASSKEYS_ON)
     person(connection, email=PASSKEY_EMAIL)
