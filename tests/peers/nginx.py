@@ -1,4 +1,4 @@
-"""nginx in front of a real server, with the configuration of a test. Most installations use nginx as their proxy."""
+"""nginx as a proxy in front of a real server, with the directives of a test. Most installations use nginx as their proxy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ http {{
 
 @contextmanager
 def nginx(upstream: int, location: str, directory: Path) -> Iterator[int]:
-    """Run nginx with these lines in its location, and yield its port."""
+    """Run nginx as a proxy of the port `upstream`, with the directives `location`, and yield its port."""
     assert PROGRAM is not None
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Messages to users, which the service writes into a folder as with `make up`, and which tests read from the folder."""
+"""Messages to users. The service writes them into a folder, as it does with `make up`, and tests read them from the folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINK = re.compile(r"https?://[^\s\"<>]+/u/passwordless/link\?ticket=[\w-]+")
 
 
 class Outbox:
-    """A folder with mails and text messages. A test itself runs the jobs that workers would run."""
+    """A folder with mails and text messages. No worker runs: the methods of this class run the jobs that send the messages."""
 
     def __init__(self, folder: Path, settings: Any, *, tenant_id: str) -> None:
         self._folder = folder
@@ -32,36 +32,36 @@ class Outbox:
 
     @property
     def urls(self) -> dict[str, str]:
-        """Return the settings that make a web process accept messages."""
+        """Return the environment variables with which a web process sends its messages to the folder."""
         return {"EMAIL_URL": f"file:{self._folder}", "SMS_URL": f"file:{self._folder}"}
 
     def deliver(self) -> None:
-        """Send waiting messages, twice, because a job may queue another message."""
+        """Run the waiting jobs of the tenant, and then the jobs that these jobs have queued."""
         for _ in range(2):
             waiting = Job.objects.of(self._tenant_id).filter(status__in=_WAITING).order_by("created_at", "pk")
             for key in list(waiting.values_list("pk", flat=True)):
                 run_job(key)
 
     def mails(self) -> list[EmailMessage]:
-        """Return every mail, oldest first."""
+        """Return every mail in the folder, the oldest mail first."""
         files = sorted(self._folder.glob("*.log"), key=lambda file: file.stat().st_mtime_ns)
         texts = [part for file in files for part in re.split(rb"(?m)^-{79}\n", file.read_bytes()) if part.strip()]
         return [message_from_bytes(text, policy=policy.default) for text in texts]
 
     def texts(self) -> list[dict[str, str]]:
-        """Return every text message, oldest first."""
+        """Return every text message in the folder, the oldest message first."""
         return [json.loads(file.read_text()) for file in sorted(self._folder.glob("*.sms.json"))]
 
     def mailed_code(self, address: str) -> str:
-        """Return the newest code in the mails to an address."""
+        """Return the code in the newest mail to an address."""
         return str(_CODE.findall(self._mailed(address))[0])
 
     def mailed_link(self, address: str) -> str:
-        """Return the newest link in the mails to an address."""
+        """Return the link in the newest mail to an address."""
         return str(_LINK.findall(self._mailed(address))[0])
 
     def texted_code(self, number: str) -> str:
-        """Return the newest code in the text messages to a number."""
+        """Return the code in the newest text message to a number."""
         self.deliver()
         return str(_CODE.findall([text["body"] for text in self.texts() if text["to"] == number][-1])[0])
 

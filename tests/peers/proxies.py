@@ -1,4 +1,4 @@
-"""Third-party proxies in front of one web process, with usual configurations, on their own ports."""
+"""Third-party proxies in front of one web process. Each proxy has a usual configuration and its own ports."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import pytest
 
 Address = tuple[str, int]
 _START_SECONDS = 20.0
-# Servers are in directories that the path of ordinary users does not include.
+# Also search the directories of system programs, which the PATH of ordinary users does not contain.
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
 @dataclass(frozen=True)
 class Running:
-    """The URLs of a proxy: HTTP/1.1, and HTTP/2 without TLS if the proxy offers it."""
+    """A running proxy: its URL for HTTP/1.1, and its URL for HTTP/2 without TLS, if the proxy supports it."""
 
     address: Address
     address_of_http2: Address
@@ -31,7 +31,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Ports:
-    """The values of a configuration."""
+    """The ports and the directory that a configuration contains."""
 
     upstream: int
     http1: int
@@ -41,7 +41,7 @@ class Ports:
 
 def _nginx(ports: Ports, options: str) -> tuple[str, list[str]]:
     places = "".join(f"{name}_temp_path {ports.directory}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    # The master process may be root. Its workers must be able to reach the directory.
+    # The workers of a master process that runs as root have another user, who must be able to enter the directory.
     user = "user root;" if os.geteuid() == 0 else ""
     return (
         f"""{user} daemon off; worker_processes 1; pid {ports.directory}/pid; error_log {ports.directory}/errors;
@@ -86,7 +86,7 @@ def _caddy(ports: Ports, options: str) -> tuple[str, list[str]]:
 
 _GZIP = "gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;"
 PROXIES: dict[str, Callable[[Ports], tuple[str, list[str]]]] = {
-    # Buffering is on by default, and nginx then sends HTTP/1.0 requests to us.
+    # By default, nginx buffers responses and sends HTTP/1.0 requests to the service.
     "nginx": lambda ports: _nginx(ports, ""),
     "nginx that uses HTTP/1.1": lambda ports: _nginx(ports, "proxy_http_version 1.1; proxy_buffering on;"),
     "nginx that compresses": lambda ports: _nginx(ports, f"proxy_http_version 1.1; {_GZIP}"),

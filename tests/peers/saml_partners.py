@@ -1,4 +1,4 @@
-"""Third-party service providers in their own processes, with one JSON line per request and per response."""
+"""Third-party SAML partners in separate processes. The test sends a command, and the driver a response, each as one line of JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class PartnerRefused(Exception):
-    """The partner's library refused its input. The text comes from the library."""
+    """The library of the partner refused its input. The text of the error comes from the library."""
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Partner:
     process: subprocess.Popen[str]
 
     def __call__(self, act: str, **given: Any) -> Any:
-        """Send a command to the partner. Raise `PartnerRefused` if the partner refuses it."""
+        """Send a command to the partner and return the response. Raise `PartnerRefused` if the partner's library refuses its input."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"act": act, **given}) + "\n")

@@ -1,4 +1,4 @@
-"""Third-party SCIM servers as unmodified processes. They differ in their start command and in how they list users."""
+"""Runs unmodified third-party SCIM servers. They differ in the command that starts them and in how they list users."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from config.launcher.peers import PLACE, place_of
 from config.launcher.peers import SERVERS as FOLDERS
 from tests.factories.scim import TOKEN, RealServer, free_port
 
-# Servers that find users by `externalId` as RFC 7644 requires, and servers that do not.
+# `SERVERS` find users by `externalId` as RFC 7644 requires. `ALL_SERVERS` also contains servers that do not.
 SERVERS = ("scim2-server", "scimmy")
 ALL_SERVERS = (*SERVERS, "django-scim2", "canaille", "jackson")
 
-# The output of each running server, for the report of a failing test.
+# The file with the output of each running server, by the name of the server, for the report of a failed test.
 outputs: dict[str, Path] = {}
 
 _LONGEST_START_SECONDS = 120.0
@@ -36,7 +36,7 @@ _LONGEST_START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Program:
-    """The start command of a server, and the URL of its users while it runs."""
+    """The command that starts a server, its SCIM base URL, and additional environment variables."""
 
     command: list[str]
     base_url: str
@@ -44,7 +44,7 @@ class Program:
 
 
 class UnpagedServer(RealServer):
-    """A server that does not support pages of a list: Canaille 0.3.6 answers 500 to `count`."""
+    """A server whose users are read in one request, because it does not support pages: Canaille 0.3.6 answers 500 to `count`."""
 
     def users(self) -> list[dict[str, Any]]:
         answer = requests.get(f"{self.base_url}/Users", headers={"Authorization": f"Bearer {self.token}"}, timeout=10).json()
@@ -54,7 +54,7 @@ class UnpagedServer(RealServer):
 
 @contextmanager
 def running(name: str) -> Iterator[RealServer]:
-    """Run the named server on a free port until the end of the block. Skip the test if it is not installed."""
+    """Run the named server on a free port until the end of the block. Skip the test if the server is not installed."""
     with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
         program = _PROGRAMS[name](free_port(), folder)
         outputs[name] = Path(folder) / "output.log"
@@ -62,7 +62,7 @@ def running(name: str) -> Iterator[RealServer]:
             server = (UnpagedServer if name == "canaille" else RealServer)(program.base_url, name=name)
             _wait_until_ready(server, process, outputs[name])
             yield server
-            # Two folders of tests may run the same server in one worker at the same time.
+            # The entry may be missing: tests of two folders in one pytest worker may have run the same server at the same time.
             outputs.pop(name, None)
 
 
@@ -70,7 +70,7 @@ def running(name: str) -> Iterator[RealServer]:
 def _process(program: Program, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = {**os.environ, "SCIM_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1", **program.environment}
     with output.open("wb") as file:
-        # The server ends with the tests, even if the tests are killed.
+        # The kernel kills the server when the process of the tests ends, even if that process is killed.
         process = spawn.start(program.command, environment=environment, directory=output.parent, output=file, death_signal=signal.SIGKILL)
     try:
         yield process
@@ -131,7 +131,7 @@ def _python_program(name: str, port: int, folder: str) -> Program:
     if not (place / "installed").exists():
         pytest.skip(f"{name} is not installed: make test-peers")
     command = [str(place / "bin" / "python"), str(FOLDERS / name / "serve.py"), str(port), folder]
-    # Settings of our own Django project must not reach the other Django project.
+    # The server is another Django project, so it must not get the settings of this project.
     return Program(command, f"http://127.0.0.1:{port}/scim/v2", {"DJANGO_SETTINGS_MODULE": "", "PYTHONPATH": ""})
 
 

@@ -1,4 +1,4 @@
-"""A tenant with users, served over TLS with a private authority, for third-party clients."""
+"""A tenant with a user and applications for third-party clients, served over TLS with a certificate of a private authority."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ METHODS = {"public": "none", "post": "client_secret_post", "basic": "client_secr
 
 @contextmanager
 def serving(tenant: Tenant, directory: Path, **environment: str) -> Iterator[tuple[WebProcess, ServerCertificate]]:
-    """Serve `tenant` at https://localhost:<port>/."""
+    """Serve `tenant` at https://localhost:<port>/, and yield the web process and its certificate."""
     certificate = server_certificate(directory)
     with tls_web_process(certificate, LOCALHOST_TENANT=tenant.pk, **environment) as web:
         yield web, certificate
@@ -67,10 +67,10 @@ def described(tenant: Tenant, connection: Connection, web: WebProcess) -> dict[s
 
 
 def drive(command: list[str], given: dict[str, Any], directory: Path, environment: dict[str, str]) -> Any:
-    """Run a driver with its input in a file. Return its output."""
+    """Run a driver with the name of a file that contains its input, and return the JSON that it prints."""
     file = directory / "given.json"
     file.write_text(json.dumps(given))
-    # pyoidc writes its keys to `static/jwks.json` below the working directory.
+    # pyoidc needs this directory: it writes its keys to `static/jwks.json` below the working directory.
     (directory / "static").mkdir(exist_ok=True)
     driven = subprocess.run([*command, str(file)], cwd=directory, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert driven.returncode == 0, driven.stderr + driven.stdout

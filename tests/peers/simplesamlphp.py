@@ -1,4 +1,4 @@
-"""Debian's SimpleSAMLphp with its own settings, on the web server of PHP."""
+"""SimpleSAMLphp from Debian, with settings for the tests, on the web server that is part of PHP."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ USER, PASSWORD = "grace", _PASSWORD
 
 @dataclass(frozen=True)
 class SimpleSaml:
-    """A running installation. It reads its files for each request, so partners can be registered while it runs."""
+    """A running installation of SimpleSAMLphp.
+
+    It reads its settings for each request, so partners can be registered while it runs.
+    """
 
     origin: str
     directory: Path
@@ -57,15 +60,15 @@ class SimpleSaml:
 
     @property
     def own_page(self) -> str:
-        """Return the page that logs in through the service provider and shows the logged-in user."""
+        """Return the URL of a page that requires a login through the service provider and then shows the user."""
         return f"{self.base}/module.php/core/authenticate.php?as=default-sp"
 
     def log_in_at(self, metadata: bytes) -> None:
-        """Register this provider at the service provider, which redirects users to the provider."""
+        """Register the identity provider with this metadata, at which users of the service provider log in."""
         self._know("saml20-idp-remote", metadata)
 
     def log_in_for(self, metadata: bytes) -> None:
-        """Register this service provider at the identity provider."""
+        """Register the service provider with this metadata, for which users log in at the identity provider."""
         self._know("saml20-sp-remote", metadata)
 
     def _know(self, kind: str, metadata: bytes) -> None:
@@ -79,12 +82,12 @@ class SimpleSaml:
 
 @contextmanager
 def simplesamlphp(directory: Path, *, key: str, certificate: str, provider: str) -> Iterator[SimpleSaml]:
-    """Run the installation as a service provider whose users log in at `provider`, and as an identity provider with one user."""
+    """Run the installation as a service provider, whose users log in at `provider`, and as an identity provider with one user."""
     assert PROGRAM is not None
     port = _free_port()
     running = SimpleSaml(f"http://127.0.0.1:{port}", directory, directory / "log" / "output")
     _configure(running, key=key, certificate=certificate, provider=provider)
-    # The files of the installation refer to each other by paths below `/simplesamlphp`.
+    # Serve the installation below `/simplesamlphp`, because its pages contain links with this path.
     (directory / "www").mkdir()
     (directory / "www" / "simplesamlphp").symlink_to(INSTALLED)
     with running.log.open("wb") as output:
@@ -152,7 +155,10 @@ def _configure(running: SimpleSaml, *, key: str, certificate: str, provider: str
 
 
 def _php(name: str, value: Mapping[str, Any]) -> str:
-    """Return the content of a settings file. Only quotes and backslashes of JSON text must be escaped for PHP."""
+    """Return the content of a settings file of PHP that sets the variable `name`.
+
+    The value is JSON in a PHP string, in which only single quotes and backslashes must be escaped.
+    """
     text = json.dumps(value).replace("\\", "\\\\").replace("'", "\\'")
     return f"<?php\n{name} = json_decode('{text}', true);\n"
 

@@ -1,4 +1,4 @@
-"""Factors that users add on their account page, in a real browser with a virtual authenticator, on a phone and on a desktop."""
+"""Factors that users add on their account page, in a real browser with a virtual authenticator, as wide as a phone and a desktop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 
 @pytest.fixture(scope="module")
 def place(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Connection, str]]:
-    """The users of a tenant with the account page enabled, and the URL of its service."""
+    """Serve a tenant with the account page, and yield the connection of its users and the URL of the service."""
     with django_db_blocker.unblock():
         tenant = TenantFactory.create()
         factors = {"factors": ["webauthn-platform", "webauthn-roaming", "otp", "recovery-code"], "passkeys": True}
@@ -79,7 +79,7 @@ def test_a_user_adds_an_app_and_a_named_passkey_and_cannot_add_a_device_twice(
     page.open(f"{service}/account/two-step/add")
     page.click("button[value=webauthn-platform]")
     landed(page, "/account/two-step/add/webauthn-platform", "form[data-key=create]")
-    # The authenticator already has a passkey for this account, and does not create a second passkey.
+    # The authenticator already has a passkey of this account, so it refuses to create another passkey.
     page.click("form[data-key] button[type=submit]")
     page.until("document.querySelector('form[data-key] [role=alert]').textContent.includes('set up for your account already')")
     kinds = EnrolledFactor.objects.of(user.tenant_id).filter(user=user, is_confirmed=True).values_list("kind", flat=True)

@@ -1,4 +1,7 @@
-"""Buttons and menus in the header of object pages, in a real browser: a link to a form sets the focus, and the menu copies a message."""
+"""The buttons and menus in the header of object pages, in a real browser.
+
+The button of a group sets the focus on a form field, and the menu of an event copies its message.
+"""
 
 from __future__ import annotations
 

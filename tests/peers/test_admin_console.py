@@ -1,6 +1,6 @@
-"""Every page of the admin in a real browser: accessible in light and dark mode, no wider than a phone, and usable with the keyboard.
+"""Every page of the admin in a real browser: accessible in light and dark mode, not wider than a phone, and usable with the keyboard.
 
-The pages are read from the registry of the site, so that new pages are tested without a change of this file.
+The list of pages comes from the registry of the admin site, so that new pages are tested without a change of this file.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 
-# The size of the document and of each file that it loads, without a cache.
+# The size in bytes of the document and of all files that it loads, when nothing is cached.
 _BYTES = """[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
     .reduce((sum, {encodedBodySize}) => sum + encodedBodySize, 0)"""
-# How much of a list a desktop does not show.
+# The number of pixels by which the table of a list is wider than its place on the page.
 _BEYOND_LIST = "((list) => list ? list.scrollWidth - list.clientWidth : 0)(document.querySelector('#changelist .results'))"
-# The sum of all unexpected moves of the content. Above 0.1, users notice the moves (Web Vitals, "Cumulative Layout Shift").
+# The sum of all unexpected moves of the content. Users notice the moves if the sum is above 0.1 (Web Vitals, "Cumulative Layout Shift").
 _SHIFT = """new Promise((done) => {
     let sum = 0;
     const add = (entries) => entries.forEach(({value}) => { sum += value; });
@@ -46,7 +46,7 @@ _SHIFT = """new Promise((done) => {
     setTimeout(() => { add(observer.takeRecords()); done(sum); }, 100);
 })"""
 _MOST_SHIFT = 0.1
-# More than the number of focusable elements of any page. The navigation alone has sixty.
+# The limit of Tab presses, larger than the number of focusable elements of any page. The navigation alone has sixty.
 _MOST_STOPS = 200
 
 
@@ -69,7 +69,7 @@ def rows(tenant: Tenant) -> Rows:
 
 @pytest.fixture
 def session(tenant: Tenant) -> Client:
-    """Return an operator who has selected a tenant and can open every page."""
+    """Return the session of an operator who has selected a tenant and can open every page."""
     operator = browser_of(new_staff(None))
     operator.post(reverse("admin:choose_tenant"), {"tenant": tenant.pk})
     return operator
@@ -77,7 +77,7 @@ def session(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def page(web: WebProcess, browser: Chromium, session: Client) -> Page:
-    """A tab of the operator's session."""
+    """Return a tab of the browser that has the session of the operator."""
     tab = browser.page()
     name = settings.SESSION_COOKIE_NAME
     tab.send("Network.setCookie", name=name, value=session.cookies[name].value, url=base_of(web), httpOnly=True)
@@ -92,19 +92,19 @@ def base_of(web: WebProcess) -> str:
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_every_page_is_accessible_in_light_and_dark_mode_fits_a_phone_and_keeps_its_budget(
+def test_every_page_is_accessible_in_light_and_dark_mode_fits_a_phone_and_does_not_exceed_its_limit_of_bytes(
     page: Page, web: WebProcess, session: Client, rows: Rows
 ) -> None:
     barriers: dict[str, list[str]] = {}
     kilobytes = {}
     for number, address in enumerate(every_page(session, rows)):
-        # The sandbox of the preview also stops the timers of axe.
+        # The sandbox of this preview also stops the timers of axe, so switch the content security policy off.
         page.send("Page.setBypassCSP", enabled=address == reverse("admin:authapi_branding_preview"))
         page.open(base_of(web) + address)
         kilobytes[name_of(address)] = ceil(page.evaluate(_BYTES) / 1000)
         if wrong := barriers_of(page, is_whole=number == 0):
             barriers[address] = wrong
-        # The width is now that of a desktop.
+        # `barriers_of` has set the width of a desktop again.
         if (beyond_list := page.evaluate(_BEYOND_LIST)) > 0:
             barriers.setdefault(address, []).append(f"the list is {beyond_list} pixels wider than a desktop")
     assert not barriers, json.dumps(barriers, indent=1)
@@ -218,7 +218,7 @@ def test_a_user_can_select_all_matching_rows_confirm_an_action_and_follow_its_pr
     assert "0 of 120" in page.text("#content")
     assert [*barriers, *barriers_of(page)] == []
     assert run_job(Job.objects.of(rows.tenant.pk).get(type=Job.Type.BULK_ACTION).pk)
-    # The progress reloads itself.
+    # The page reloads itself until the job has ended.
     page.until("document.body.innerText.includes('Completed')", seconds=20)
     assert "120 of 120" in page.text("#content")
     assert page.complaints == []

@@ -1,6 +1,6 @@
-"""The ten most frequent tasks in the admin, done with the keyboard alone. The manual lists how many keys each task needs.
+"""The ten most frequent tasks in the admin, done with the keyboard alone. The manual lists how many key presses each task needs.
 
-A test compares the numbers with `docs/reference/admin.md`; `RENEW_KEYS=1` writes them there.
+The test compares the numbers with the table in `docs/reference/admin.md`. With `RENEW_KEYS=1`, the test writes them to the table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FOCUSED = """(() => {
 
 
 class Keys:
-    """A keyboard on one page. It counts every key except the letters of typed values."""
+    """A keyboard for one tab. It counts every pressed key except the letters of typed values."""
 
     def __init__(self, page: Page, base: str) -> None:
         self.page = page
@@ -52,7 +52,7 @@ class Keys:
         self.count = 0
 
     def start(self) -> None:
-        """Open the start page, with nothing focused, and count from zero."""
+        """Open the start page without a focused element, and start counting at zero."""
         self.page.open(f"{self._base}/admin/")
         self.count = 0
 
@@ -64,7 +64,7 @@ class Keys:
         self.page.send("Input.insertText", text=text)
 
     def to(self, name: str) -> None:
-        """Press Tab until the element with this text or label has the focus. Some forms set the focus on their first field."""
+        """Press Tab until the element with this text or label has the focus. Some forms already set the focus on their first field."""
         passed = [self.page.evaluate(_FOCUSED)]
         while passed[-1] != name and len(passed) < _MOST_STOPS:
             self.press("Tab")
@@ -85,7 +85,7 @@ class Keys:
         self.page.until("!window.isOld && document.readyState === 'complete'", seconds=20)
 
     def find(self, text: str) -> None:
-        """Search everywhere and open the first result, which has the focus."""
+        """Search with the search field of the admin, and open the first result, which then has the focus."""
         self.press("/")
         self.type(text)
         self.follow()
@@ -93,14 +93,14 @@ class Keys:
         self.follow()
 
     def go(self, title: str, letters: str) -> None:
-        """Open a list by the filter of the navigation."""
+        """Open a list: type letters of its title into the filter of the navigation, and press Enter on the entry."""
         self.to("Filter pages")
         self.type(letters)
         self.to(title)
         self.follow()
 
     def choose(self, name: str) -> None:
-        """Move the focus to an element of the content and press Enter."""
+        """Move the focus to an element of the content by its text, and press Enter."""
         self.skip_navigation()
         self.to(name)
         self.follow()
@@ -189,7 +189,7 @@ def replace_a_secret(keys: Keys, world: AdminWorld) -> Callable[[], bool]:
     return lambda: Client.objects.of(world.tenant.pk).get(pk=world.shop.pk).secret_digest != before
 
 
-# The name of each task is in the first column of the table in the manual.
+# Each task by its name, which is in the first column of the table in the manual.
 TASKS = {
     "Find a user": find_a_user,
     "Block a user": block_a_user,
@@ -210,7 +210,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
         yield process
 
 
-def test_the_ten_most_frequent_tasks_need_as_many_keys_as_the_manual_says(web: WebProcess, tenant: Tenant) -> None:
+def test_the_ten_most_frequent_tasks_need_as_many_key_presses_as_the_manual_says(web: WebProcess, tenant: Tenant) -> None:
     session, base = browser_of(new_staff(tenant)), f"http://127.0.0.1:{web.address[1]}"
     counted = {}
     with admin_world(tenant) as world, chromium() as browser:

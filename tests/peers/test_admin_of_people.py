@@ -1,4 +1,7 @@
-"""The pages about a user and the audit log in a real browser: on every screen, in both color schemes, without a finding of axe."""
+"""The pages about a user and the audit log in a real browser, on wide and narrow screens and in both color schemes.
+
+The pages have no fault that axe finds, and a member can be added and removed with the keyboard.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture
 def ada(tenant: Tenant, database_connection: Connection) -> User:
-    """Return a user with rows in every section of the page, after changes by staff."""
+    """Return a user with rows in every section of the page of the user, and with changes by staff."""
     ada = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada Lovelace")
     group, company, role = make_group(tenant, "Mathematicians"), make_organization(tenant, "engines"), make_role(tenant, "Author")
     groups.add_group_members(tenant_id=tenant.pk, group_id=group.pk, user_ids=[ada.user_id])
@@ -147,7 +150,7 @@ def test_a_member_can_be_added_and_removed_by_keyboard(visit: Callable[[str], Pa
 
 
 def enter(page: Page, text: str) -> None:
-    """Type into the field of a new member and press Enter."""
+    """Type into the field for a new member, press Enter and wait for the next page."""
     page.evaluate("document.querySelector('[name=add-member-user]').focus()")
     page.send("Input.insertText", text=text)
     page.evaluate("window.isOld = true")
@@ -156,7 +159,7 @@ def enter(page: Page, text: str) -> None:
 
 
 def keep_pictures(page: Page, name: str) -> None:
-    """Save pictures of the page if `PICTURES` names a directory."""
+    """Save pictures of the page if the environment variable `PICTURES` names a directory."""
     if place := os.environ.get("PICTURES"):
         for width, scheme in ((DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "dark"), (PHONE, "light")):
             show_whole(page, width, scheme)

@@ -1,4 +1,7 @@
-"""Clients, connections and APIs in a real browser: a machine client is created, and the command on its page gets a token."""
+"""The pages of clients, connections and APIs in a real browser.
+
+A client for machines is created, and the command on its page requests a token.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,7 @@ def test_a_machine_client_is_created_and_the_copied_command_gets_a_token(
 
 
 def pasted(line: str, web: WebProcess, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a shell does. The host names of tenants lead to the process of the test."""
+    """Run the command `line` in a shell. curl resolves the host of the tenant to the process `web`."""
     host = urlsplit(line.partition('"')[2].partition('"')[0]).netloc
     assert host.endswith(f":{web.address[1]}"), line
     (home / ".curlrc").write_text(f'resolve = "{host}:127.0.0.1"\n')

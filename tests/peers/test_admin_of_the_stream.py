@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 LIVE, LOG, CONNECTIONS = "/admin/events/live/", "/admin/events/logentry/", "/admin/events/connections/"
 MARKUP = "</script><script>document.title = 'taken over'</script><img src=x onerror=\"document.title = 'taken over'\">"
 SHOWN = "[...document.querySelectorAll('#live-list li:not([hidden])')]"
-# The height of the part of the list below the window.
+# The height of the part of the list that is below the visible part.
 BELOW = "(({scrollTop, scrollHeight, clientHeight}) => scrollHeight - scrollTop - clientHeight)(document.getElementById('live-scroll'))"
 
 
@@ -55,7 +55,7 @@ def user(tenant: Tenant, database_connection: Connection) -> User:
 
 @pytest.fixture
 def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str], Page]:
-    """Return a function that opens a URL of the admin in one tab, signed in with the form."""
+    """Return a function that opens a URL of the admin in a tab. Before, an account has signed in with the form."""
     page = browser.page()
     page.show_as()
     base = f"http://127.0.0.1:{web.address[1]}"
@@ -73,7 +73,7 @@ def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str],
 
 
 def change(user: User, name: str) -> None:
-    """Cause an event with a unique name."""
+    """Change the name of the user, which records an event with this name."""
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"given_name": name})
     publish(user.tenant_id)
 
@@ -91,7 +91,7 @@ def connected(page: Page) -> Page:
 
 
 def names_in(page: Page) -> list[str]:
-    """Return the names in the displayed events, in order."""
+    """Return the name of the user in each displayed event, in the order of the list."""
     page.evaluate(f"{SHOWN}.forEach((entry) => {{ entry.querySelector('details').open = true }})")
     page.until(f"{SHOWN}.every((entry) => entry.querySelector('pre'))")
     shown = page.evaluate(f"{SHOWN}.map((entry) => entry.querySelector('pre').textContent)")
@@ -138,7 +138,7 @@ def test_no_event_of_another_tenant_appears(visit: Callable[[str], Page], user: 
     assert names_in(page) == ["mine"]
 
 
-def test_pausing_buffers_new_events_and_clearing_empties_the_page(visit: Callable[[str], Page], user: User) -> None:
+def test_a_paused_page_keeps_new_events_for_later_and_clear_empties_the_list(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     page.click("#live-pause")
     change(user, "one")
@@ -154,7 +154,7 @@ def test_pausing_buffers_new_events_and_clearing_empties_the_page(visit: Callabl
     assert "No events yet" in page.text("#live-scroll")
 
 
-def test_the_type_filter_applies_to_displayed_and_to_new_events(
+def test_the_filter_for_types_applies_to_displayed_events_and_to_new_events(
     visit: Callable[[str], Page], user: User, database_connection: Connection
 ) -> None:
     page = connected(visit(LIVE))
@@ -199,7 +199,7 @@ def test_the_page_can_be_filtered_by_several_types_and_an_entity(
     assert page.complaints == []
 
 
-def test_a_lost_connection_is_opened_again_without_a_missing_event(visit: Callable[[str], Page], user: User) -> None:
+def test_the_page_opens_a_lost_connection_again_and_misses_no_event(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     change(user, "before")
     shows(page, 1)
@@ -286,7 +286,7 @@ def test_a_connection_can_be_watched_tested_and_closed(visit: Callable[[str], Pa
     assert "No open connections" in page.text()
     with target.subscribe() as stream:
         stream.opened()
-        # The page is updated in place, which keeps input of the user.
+        # The page updates itself without a reload, so that it keeps what the user has typed. A reload would delete this variable.
         page.evaluate("window.stays = true")
         page.until("document.querySelector('table.connections') !== null", seconds=15)
         assert page.evaluate("window.stays") is True

@@ -1,4 +1,7 @@
-"""The pictures of the reference pages in the manual. `RENEW_PICTURES=1` writes them; otherwise the test takes each picture once."""
+"""The pictures of the reference pages in the manual.
+
+The test takes each picture. With `RENEW_PICTURES=1` it writes the pictures into the manual, and otherwise into a temporary directory.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ pytestmark = [
 
 PLACE = ROOT / "docs" / "images"
 MANUAL = ROOT / "docs" / "reference" / "admin.md"
-# A laptop at the width of the manual.
+# The size of the window: as wide as a picture in the manual, with the proportions of a laptop.
 _WIDTH, _HEIGHT = 1280, 800
 
 
@@ -36,7 +39,9 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
         yield process
 
 
-def test_the_manual_shows_the_five_reference_pages_as_they_are(web: WebProcess, tenant: Tenant, tmp_path: Path) -> None:
+def test_a_picture_of_each_of_the_five_reference_pages_can_be_taken_and_is_shown_in_the_manual(
+    web: WebProcess, tenant: Tenant, tmp_path: Path
+) -> None:
     place = PLACE if os.environ.get("RENEW_PICTURES") else tmp_path
     session, base = browser_of(staff_of_pictures(tenant)), f"http://127.0.0.1:{web.address[1]}"
     with admin_world(tenant) as world, chromium() as browser:

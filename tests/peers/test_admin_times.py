@@ -1,4 +1,4 @@
-"""Times of the admin in the time zone of the reader: in tables, cards, charts and live events, with UTC as tooltip."""
+"""The admin shows times in the time zone of the reader, in tables, cards, charts and live events. The tooltip contains the time in UTC."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 
-# This zone has the same offset all year, and its offset is no whole hour.
+# The offset of this time zone is the same all year, and is not a whole number of hours.
 ZONE, OFFSET = "Australia/Darwin", timedelta(hours=9, minutes=30)
 _FULL, _CLOCK = "%Y-%m-%d %H:%M:%S", "%H:%M:%S.%f"
 
@@ -38,7 +38,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 @pytest.fixture
 def page(web: WebProcess, tenant: Tenant, database_connection: Connection) -> Iterator[Page]:
-    """A tab of an administrator in Australia, whose tenant has events."""
+    """Return a tab of an administrator in Australia. The tenant of the administrator has events."""
     make_user(connection=database_connection)
     number_tenant(tenant.pk)
     with chromium() as browser:
@@ -54,13 +54,13 @@ def base_of(web: WebProcess) -> str:
 
 
 def times_of(page: Page, selector: str) -> list[tuple[str, str]]:
-    """Return the text and the tooltip of each time."""
+    """Return the text and the tooltip of each time in the elements that match `selector`."""
     found = page.evaluate(f"[...document.querySelectorAll({json.dumps(f'{selector} time')})].map((time) => [time.textContent, time.title])")
     return [(text, title) for text, title in found]
 
 
 def is_shifted(shown: tuple[str, str], form: str) -> bool:
-    """Tell whether a time is in the zone of the reader, and its tooltip is the same time in UTC."""
+    """Tell whether a time with the format `form` is shown in the zone of the reader, and its tooltip contains the same time in UTC."""
     text, title = shown
     utc = datetime.strptime(title, f"%Y-%m-%d {form.removeprefix('%Y-%m-%d ')} UTC").replace(tzinfo=UTC)
     return datetime.strptime(text, form).replace(tzinfo=UTC).time() == (utc + OFFSET).time()
@@ -79,7 +79,7 @@ def test_lists_show_the_time_of_the_reader_with_utc_in_the_tooltip(page: Page, w
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", page.text("#result_list"))
 
 
-def test_no_label_says_utc_beside_a_time_of_the_reader(page: Page, web: WebProcess) -> None:
+def test_no_label_says_utc_beside_a_time_in_the_zone_of_the_reader(page: Page, web: WebProcess) -> None:
     page.show_as(width=360)
     page.open(base_of(web) + reverse("admin:index"))
     assert times_of(page, ".cards")
@@ -97,7 +97,7 @@ def test_charts_have_axes_and_tables_in_the_time_of_the_reader(page: Page, web: 
     units = page.evaluate("[...document.querySelectorAll('.chart-unit')].map((unit) => unit.textContent.trim())")
     assert units
     assert all(units)
-    # Each hour of the table is a link to the rows of that hour. The URL contains the hour in UTC.
+    # Each hour in the table is a link to the rows of the hour. The URL of the link contains the hour in UTC.
     assert page.evaluate("document.querySelector('.chart-table a').href.includes('since=')")
 
 
@@ -122,7 +122,7 @@ def test_live_events_show_the_time_of_the_reader(page: Page, web: WebProcess, da
     assert page.complaints == []
 
 
-def test_fields_for_a_time_say_that_they_are_in_utc(page: Page, web: WebProcess) -> None:
+def test_the_labels_of_fields_for_times_say_that_the_times_are_in_utc(page: Page, web: WebProcess) -> None:
     page.open(base_of(web) + reverse("admin:identity_auditentry_changelist"))
     labels = page.evaluate(
         "[...document.querySelectorAll('input[type=datetime-local]')].map((input) => input.labels[0].textContent.trim())"

@@ -1,4 +1,4 @@
-"""Wide lists fit a desktop, and the button that saves a long form stays in reach on a phone."""
+"""The widths of pages of the admin: wide lists fit a desktop, and the button that saves a long form stays in view on a phone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 _BEYOND = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.querySelector('#changelist .results'))"
-# Whether the header or the bar of buttons hides the focused field, or the first lines of a tall field.
+# Whether the header or the bar of buttons covers the focused field. Of a high field, only the first lines must be in view.
 _IS_HIDDEN = """(() => {
     const field = document.activeElement, {left, top, width, height} = field.getBoundingClientRect();
     const seen = document.elementFromPoint(left + width / 2, top + Math.min(height / 2, 12));
@@ -58,7 +58,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture
 def page(web: WebProcess, browser: Chromium, tenant: Tenant) -> Page:
-    """A tab of an administrator of the tenant."""
+    """Return a tab in which an administrator of the tenant is signed in."""
     session, tab = browser_of(new_staff(tenant)), browser.page()
     name = settings.SESSION_COOKIE_NAME
     tab.send("Network.setCookie", name=name, value=session.cookies[name].value, url=base_of(web), httpOnly=True)
@@ -70,7 +70,7 @@ def base_of(web: WebProcess) -> str:
 
 
 def make_letter(connection: Connection) -> DeadLetter:
-    """Create a dead letter whose user, stream and reason have long names."""
+    """Create a dead letter with a long error text, whose user and stream have long names."""
     user = make_user(connection=connection, email="wolfeschlegelsteinhausenbergerdorff@subsidiary.example.test")
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"name": "Wolfe Schlegelsteinhausenbergerdorff"})
     delivery = DeliveryFactory.create(
@@ -83,7 +83,7 @@ def make_letter(connection: Connection) -> DeadLetter:
 
 
 @pytest.mark.parametrize("name", ["deadletter", "delivery"])
-def test_the_list_fits_a_desktop_and_shows_state_and_action_at_once(
+def test_the_list_fits_a_desktop_and_shows_the_state_and_the_action_without_scrolling(
     page: Page, web: WebProcess, database_connection: Connection, name: str
 ) -> None:
     make_letter(database_connection)
@@ -97,7 +97,7 @@ def test_the_list_fits_a_desktop_and_shows_state_and_action_at_once(
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-def test_save_stays_in_view_and_no_focused_field_is_behind_its_bar(
+def test_the_button_that_saves_stays_in_view_and_its_bar_covers_no_focused_field(
     page: Page, web: WebProcess, database_connection: Connection, width: int
 ) -> None:
     page.show_as(width=width, height=740)
@@ -162,7 +162,7 @@ def test_rows_of_a_claim_and_a_field_work_with_and_without_scripts(page: Page, w
     page.evaluate(f"{rows}[0].querySelector('.pair-remove-row').click()")
     page.click(".field-option_fieldsMap .pair-add")
     assert page.evaluate(f"{rows}.at(-1).querySelector('select').selectedIndex") == 0
-    # The numbers are the order in which the map is stored, and so the order in which claims are used.
+    # The numbers in the names of the inputs determine the order in which the map is stored and its claims are used.
     numbers = page.evaluate(f"{rows}.map((row) => Number(/[0-9]+$/.exec(row.querySelector('input').name)[0]))")
     assert numbers == sorted(numbers)
     page.evaluate(f"{rows}.at(-1).querySelector('input').value = 'givenName'; {rows}.at(-1).querySelector('select').value = 'given_name'")
@@ -212,7 +212,7 @@ def test_each_value_of_an_unfinished_setup_is_in_view_on_a_phone(page: Page, web
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-def test_the_link_that_adds_a_row_is_beside_its_choice(page: Page, web: WebProcess, width: int) -> None:
+def test_the_link_that_adds_an_object_is_beside_the_field_that_chooses_one(page: Page, web: WebProcess, width: int) -> None:
     page.show_as(width=width)
     page.open(base_of(web) + reverse("admin:identity_organizationmember_add"))
     page.until("document.querySelectorAll('.related-widget-wrapper .select2-container').length === 2")
@@ -235,7 +235,7 @@ def test_claims_of_a_preview_are_rows_with_and_without_scripts(page: Page, web: 
     page.send("Input.insertText", text="nickname")
     page.press("Tab")
     page.send("Input.insertText", text="{open")
-    # The next stops are the button that removes the row, and the button that adds a row.
+    # Tab reaches the button that removes the row, and then the button that adds a row.
     page.press("Tab")
     page.press("Tab")
     page.press("Enter")

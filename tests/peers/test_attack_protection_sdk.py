@@ -1,4 +1,4 @@
-"""Attack protection of a tenant, driven by the unmodified Python client over real HTTP."""
+"""The attack protection of a tenant, configured by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_python_client_configures_protections_and_lifts_a_block(tenant: Tena
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")
-    # The buckets are in Redis, which the server shares with this process.
+    # These attempts are counted in Redis, which the server also reads.
     stage = DEFAULTS["stage"]["pre-custom-token-exchange"]
     for _ in range(stage["max_attempts"]):
         count_attempt(tenant.pk, ADDRESS, "pre-custom-token-exchange")

@@ -1,4 +1,4 @@
-"""Unmodified auth0-js in a browser: an application with its own login form, and an application that logs in in a popup window."""
+"""Unmodified auth0-js in a browser: an application with its own login form, and an application that opens the login in a popup window."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None or not LIBRARY.exists(), reason="chromium or auth0-js is not installed: make test-peers"),
 ]
 
-# Each page of the application creates a client of the library, as the library's documentation shows, and stores the results.
+# A page of the application creates a client of the library as the documentation of the library shows, and stores the results.
 PAGE = """<!doctype html><title>Application</title><script src="/auth0.js"></script><script>
 window.told = null;
 const auth = new auth0.WebAuth(%(options)s);
@@ -63,7 +63,7 @@ class Application:
         return page
 
     def told(self, page: Page) -> Any:
-        """Wait until the library has returned a result to the page, and return it."""
+        """Wait until the library has returned a result to the page, and return the result."""
         page.until("!!window.told", seconds=20)
         return page.evaluate("window.told")
 
@@ -71,7 +71,7 @@ class Application:
 @pytest.fixture
 def application(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> Iterator[Application]:
     options: dict[str, Any] = {"responseType": "token id_token", "scope": "openid profile email"}
-    # The application is on the same site, as with a custom domain, because this browser stores no cookies of other sites.
+    # Application and service are on one site, as with a custom domain, because this browser stores no cookies of other sites.
     with (
         serving(tenant, tmp_path) as (web, certificate),
         _Pages(options, certificate) as origin,
@@ -93,7 +93,7 @@ def application(tenant: Tenant, database_connection: Connection, tmp_path: Path)
 
 
 class _Pages:
-    """A web server for the application's pages. `options` may be filled in later, when the service runs."""
+    """A web server for the pages of the application. `options` can be set after the start, when the URL of the service is known."""
 
     def __init__(self, options: dict[str, Any], certificate: ServerCertificate) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -146,7 +146,7 @@ def test_a_form_of_the_application_logs_a_user_in(application: Application) -> N
     assert (told["data"]["idTokenPayload"]["email"], told["data"]["idTokenPayload"]["sub"]) == (EMAIL, application.user.user_id)
     assert told["data"]["accessToken"]
 
-    # The session of the login with the ticket allows silent logins.
+    # The login with the ticket has created a session, so the library can log in again without a page.
     page.evaluate("window.told = null; auth.checkSession({}, tell)")
     silent = application.told(page)
     assert silent["error"] is None, silent
@@ -176,9 +176,11 @@ def test_a_popup_window_returns_the_login_to_the_application(application: Applic
     assert told["data"]["idTokenPayload"]["email"] == EMAIL
 
 
-def test_a_browser_that_blocks_cookies_of_the_service_is_verified_by_the_requesting_page(application: Application) -> None:
+def test_a_login_in_a_browser_that_blocks_cookies_of_the_service_is_verified_by_the_page_of_the_application(
+    application: Application,
+) -> None:
     page = application.page()
-    # A browser that blocks the cookies has stored no cookie of the response to the script.
+    # Send the request without cookies, as a browser does that blocks the cookies of the service for scripts of other sites.
     page.send("Network.enable")
     ticket = page.evaluate(
         f"fetch({json.dumps(application.service + '/co/authenticate')}, {{method: 'POST', credentials: 'omit',"
@@ -223,7 +225,7 @@ def test_a_page_on_the_host_of_the_service_logs_a_user_in(application: Applicati
     assert (data["sso"], data["lastUsedUserID"]) == (True, application.user.user_id)
 
 
-def test_old_library_calls_get_an_answer(application: Application) -> None:
+def test_calls_of_old_methods_of_the_library_get_a_response(application: Application) -> None:
     page = application.page()
     for call in ("getUserCountry(tell)", "getChallenge(tell)"):
         page.evaluate(f"window.told = null; auth.client.{call}; undefined")
@@ -236,7 +238,7 @@ def test_old_library_calls_get_an_answer(application: Application) -> None:
 
 
 def _window(application: Application, page: Page) -> Page:
-    """Return the popup window of the application."""
+    """Return the popup window that the page of the application has opened."""
     found: list[str] = []
 
     def is_there() -> bool:

@@ -1,4 +1,4 @@
-"""Unmodified auth0-spa-js in Chromium. The tokens of an application are bound to a key that no script can read (RFC 9449)."""
+"""Unmodified auth0-spa-js in Chromium. The tokens of the application are bound to a key that no script can read (RFC 9449)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None or not LIBRARY.exists(), reason="chromium or auth0-spa-js is not installed: make test-peers"),
 ]
 
-# The page of the application, as the library's documentation shows it. It stores the results for the test.
+# The page of the application uses the library as the documentation of the library shows, and stores the results for the test.
 PAGE = """<!doctype html><title>Application</title><script src="/library.js"></script><script>
 const options = %(options)s;
 window.told = null;
@@ -62,7 +62,7 @@ class Application:
     page: Page
 
     def told(self, script: str) -> Any:
-        """Run a script of the application, and return its result."""
+        """Run an asynchronous script on the page of the application, and return its result."""
         self.page.evaluate(f"window.told = null; tell({script}); null")
         self.page.until("!!window.told", seconds=20)
         told = self.page.evaluate("window.told")
@@ -70,7 +70,7 @@ class Application:
         return told["value"]
 
     def stolen(self, method: str, path: str, **sent: Any) -> requests.Response:
-        """Send a request as an attacker who has the token of the application but not its key."""
+        """Send a request as an attacker who has a token of the application, and not the key of the token."""
         return requests.request(method, f"{self.service}{path}", verify=str(self.authority), timeout=20, **sent)
 
 
@@ -110,7 +110,7 @@ def application(tenant: Tenant, database_connection: Connection, tmp_path: Path)
 
 
 class _Pages:
-    """A web server for the application's page. `options` may be filled in later, when the service runs."""
+    """A web server for the page of the application. `options` can be set after the start, when the URL of the service is known."""
 
     def __init__(self, options: dict[str, Any], certificate: ServerCertificate) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -141,7 +141,7 @@ class _Pages:
 
 
 def logged_in(application: Application) -> None:
-    """Log in through the hosted page."""
+    """Log in on the hosted page, and wait until the browser is back at the application."""
     page = application.page
     page.evaluate("begin(); null")
     page.until("!!document.querySelector('input[type=password]')", seconds=20)
@@ -158,7 +158,7 @@ def test_tokens_of_an_application_in_a_browser_are_bound_to_its_key(application:
     assert application.told("(async () => claims((await tokens()).access_token).cnf)()").keys() == {"jkt"}
     assert application.told("profile()") == [200, EMAIL]
 
-    # A script of an attacker on the page has the tokens, but not the key.
+    # An attacker's script on the page can read the tokens, and cannot read the key.
     token = first["access_token"]
     for scheme in ("Bearer", "DPoP"):
         assert application.stolen("GET", "/userinfo", headers={"Authorization": f"{scheme} {token}"}).status_code == 401

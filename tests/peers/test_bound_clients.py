@@ -1,4 +1,7 @@
-"""An unmodified client pushes and signs requests and proves its key, over TLS with a private authority (RFC 9126, RFC 9101, RFC 9449)."""
+"""An unmodified client pushes and signs authorization requests, and proves that it has the key of its tokens.
+
+The requests use TLS with a private authority (RFC 9126, RFC 9101, RFC 9449).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ DRIVERS = Path(__file__).parent / "drivers"
 
 
 def hardened(tenant: Tenant, given: dict[str, Any]) -> dict[str, str]:
-    """Register a client that authenticates with assertions, must push its requests, and has a key for signed requests."""
+    """Register a client that authenticates with assertions, must push authorization requests, and has a key to sign them."""
     known = given["clients"]["assertion"]
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
@@ -37,7 +40,7 @@ def hardened(tenant: Tenant, given: dict[str, Any]) -> dict[str, str]:
     return {**known, "requestKey": private}
 
 
-def test_openid_client_pushes_and_signs_requests_and_proves_its_key(
+def test_openid_client_pushes_and_signs_requests_and_proves_that_it_has_the_key_of_its_tokens(
     tenant: Tenant, database_connection: Connection, tmp_path: Path
 ) -> None:
     node = shutil.which("node")

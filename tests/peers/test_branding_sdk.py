@@ -1,4 +1,4 @@
-"""The branding of a tenant, driven by the unmodified Python client over real HTTP."""
+"""The branding of a tenant, written and read by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logouts in the browser: frames of the logout page notify applications, and a frame of an application observes the session."""
+"""Logouts in a browser. Frames on the logout page notify applications, and a frame on the page of an application observes the session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUT = "Please log in."
 
 @dataclass
 class World:
-    """Two applications with their own servers, and a tab."""
+    """A service, two applications with their own servers, and a tab of a browser."""
 
     tenant: Tenant
     page: Page
@@ -44,7 +44,7 @@ class World:
         self.page.until(f"location.origin === {json.dumps(application.origin)} && document.readyState === 'complete'", seconds=20)
 
     def log_in(self) -> None:
-        """Log in at the shop with the password. The blog then needs no password."""
+        """Log in at the shop with the password, and then at the blog, which requires no password because a session exists."""
         self.page.open(f"{self.shop.origin}/login")
         self.page.fill("input[autocomplete=username]", EMAIL)
         self.page.fill("input[type=password]", PASSWORD)
@@ -60,7 +60,7 @@ class World:
         return tuple(said)
 
     def watched(self, message: str) -> str:
-        """Return the response of the service's frame in the open page."""
+        """Load the session frame of the service in the open page, send it `message`, and return the message that it sends back."""
         address, text = json.dumps(f"{self.service}/oidc/check_session"), json.dumps(message)
         script = f"""new Promise((resolve) => {{
             const frame = document.createElement("iframe");
@@ -103,7 +103,7 @@ def world(tenant: Tenant) -> Iterator[World]:
 
 
 def _listen_to_the_front_channel(application: Listener, world: World) -> None:
-    """Make the application end its session at a notice in a frame, and store the session state of each login."""
+    """Make the application end the user's session when its logout URL is loaded in a frame, and store the session state of each login."""
     finish = application.routes["/callback"]
 
     def callback(asked: Asked) -> Said:
@@ -112,13 +112,13 @@ def _listen_to_the_front_channel(application: Listener, world: World) -> None:
 
     def log_out(asked: Asked) -> Said:
         assert asked.fields["iss"] == f"{world.service}/"
-        # The frame can send the cookie of the application, because frame and application are on one site in this test.
+        # The browser sends the cookie of the application from the frame, because all pages of this test are on one site.
         assert asked.cookie == asked.fields["sid"]
         application.people.pop(asked.fields["sid"])
         return Said(page="Bye.")
 
     def begin(asked: Asked) -> Said:
-        # The application still has a session of the user, because only the frame ends it.
+        # The application does not end its own session here. Only the frame on the logout page ends the session.
         return Said(location=f"{world.service}/v2/logout?client_id={world.clients[application.title].client_id}")
 
     application.routes |= {"/callback": callback, "/frontchannel": log_out, "/logout": begin}

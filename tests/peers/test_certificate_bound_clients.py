@@ -43,7 +43,7 @@ def given(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> It
         settings={"allow_offline_access": True, "proof_of_possession": {"mechanism": "mtls", "required": True}},
     )
     with edge(tenant, tmp_path) as front:
-        # One certificate signed by the authority, and one self-signed certificate.
+        # A certificate that the authority has signed, and a self-signed certificate.
         shown = {"tls_client_auth": front.authority.issue("client"), "self_signed_tls_client_auth": self_signed(tmp_path)}
         own = shown["self_signed_tls_client_auth"][0].read_text()
         credentials = {

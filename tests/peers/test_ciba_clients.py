@@ -1,4 +1,4 @@
-"""Unmodified clients request an approval, over TLS with a private authority. A user opens the mailed link."""
+"""Unmodified clients request an approval elsewhere (CIBA), over TLS with a private authority. A user opens the mailed link."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_openid_client_requests_an_approval_and_polls_until_the_user_answers(wor
     with ThreadPoolExecutor(1) as pool:
         driven = pool.submit(drive, [node, str(driver)], given, tmp_path, environment)
         eventually(lambda: driven.done() or _mailed(outbox), seconds=60.0)
-        # Write the file in one step, so that the driver never reads half of it.
+        # Rename a complete file, so that the driver never reads an incomplete file.
         ready = tmp_path / "ready"
         ready.write_text(_mailed(outbox))
         ready.rename(given["link"])
@@ -91,7 +91,7 @@ def test_auth0_python_requests_an_approval_and_gets_authorization_pending(world:
 
 
 def _mailed(outbox: Outbox) -> str:
-    """Send waiting messages. Return the link in the newest mail, or an empty text before there is one."""
+    """Send waiting messages. Return the link in the newest mail, or an empty text if no mail with a link exists yet."""
     outbox.deliver()
     found = [_LINK.search(str(mail.get_body(("plain",)))) for mail in outbox.mails()]
     return next((match[0] for match in reversed(found) if match), "")

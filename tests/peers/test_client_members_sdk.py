@@ -1,4 +1,4 @@
-"""Clients, their credentials, discovered connections and fields of lists, driven by the unmodified Python client over real HTTP."""
+"""Clients, their credentials, connections with discovered endpoints, and fields of lists, used by the unmodified Python client."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_python_client_writes_members_of_clients_and_reads_discovered_endpoi
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")
     token = access_token(tenant, global_client(tenant))
-    # Clients use their own name for the strategy of database connections.
+    # The client library expects "auth0" as the strategy of database connections.
     with provider() as upstream, web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, DATABASE_STRATEGY="auth0") as web:
         arguments = [f"http://127.0.0.1:{web.address[1]}/api/v2", token, upstream.issuer, public_pem()]
         command = [str(python), str(DRIVERS / "client_members.py"), *arguments]

@@ -1,4 +1,4 @@
-"""The code snippets of every kind of application run as they are pasted. The clients are created with the form of the admin."""
+"""The code snippets on the pages of clients run unchanged, for every kind of application. The form of the admin creates the clients."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NODE = shutil.which("node")
 
 @dataclass(frozen=True)
 class World:
-    """A service with one user, and the admin that creates its clients."""
+    """A service with one user, and a session in the admin that creates clients."""
 
     tenant: Tenant
     connection: Connection
@@ -60,13 +60,13 @@ class World:
     admin: AdminBrowser
 
     def snippets(self, kind: str, **fields: str) -> tuple[dict[str, str], dict[str, str]]:
-        """Create a client. Return its snippets by title, and the environment that the page of its secret asks for."""
+        """Create a client in the admin. Return its snippets by title, and the environment variable with its secret, if it has one."""
         answer = self.admin.post(f"{reverse('admin:authapi_client_add')}?kind={kind}", {"name": "Application", **fields})
         secret = {"CLIENT_SECRET": answer.context["secret"]} if kind in ("web", "machine") else {}
         return self.snippets_of(Client.objects.of(self.tenant.pk).get()), secret
 
     def client_with_key(self, directory: Path, algorithm: str, **columns: Any) -> tuple[Client, dict[str, str]]:
-        """Create a client that authenticates with a key. Return the client and the environment that its snippets need."""
+        """Create a client that authenticates with a key. Return the client and the environment variables that its snippets need."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
         credential = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public, algorithm=algorithm)
@@ -78,7 +78,7 @@ class World:
         return client, {"CLIENT_KEY_FILE": str(file)}
 
     def snippets_of(self, client: Client) -> dict[str, str]:
-        """Enable logins of users at the client, and grant the client the API of the tenant for users. Return its snippets by title."""
+        """Enable logins at the client, and grant the client the API of the tenant for users. Return its snippets by title."""
         create_client_grant(tenant_id=self.tenant.pk, client_id=client.client_id, api_resource=self.api, subject_type="user")
         change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id], removed=[])
         port = self.web.address[1]
@@ -89,7 +89,7 @@ class World:
 
 @pytest.fixture
 def world(tenant: Tenant, database_connection: Connection, settings: Settings) -> Iterator[World]:
-    # Name servers do not know the domain of the tenant.
+    # Serve the tenant at localhost, because no name server knows the domain of the tenant.
     settings.LOCALHOST_TENANT = tenant.pk
     forget_hosts()
     make_user(connection=database_connection, email=EMAIL, password=PASSWORD, given_name="Ada", email_verified=True)
@@ -101,7 +101,7 @@ def world(tenant: Tenant, database_connection: Connection, settings: Settings) -
 
 @contextmanager
 def started(command: list[str], directory: Path, **environment: str) -> Iterator[Path]:
-    """Run a program until the end of the block. Yield the file with its output."""
+    """Run a program until the end of the block. Yield the file with the output of the program."""
     output = directory / "output"
     with output.open("wb") as file:
         process = subprocess.Popen(command, cwd=directory, env=os.environ | environment, stdout=file, stderr=subprocess.STDOUT)
@@ -134,7 +134,7 @@ def answers(address: str) -> bool:
 
 
 def logged_in(address: str) -> requests.Response:
-    """Open a URL as a browser does, and log in at the hosted pages. Return the response of the application."""
+    """Open the URL of an application as a browser does, and log in on the hosted pages. Return the response of the application."""
     browser = requests.Session()
     answer = browser.get(address, timeout=20)
     for _ in range(5):
@@ -160,7 +160,7 @@ def needs(program: Any, name: str) -> None:
 
 
 def check_login(command: list[str], directory: Path, port: int, secret: Mapping[str, str]) -> None:
-    """Start a program of a web application. It logs the user in, and refuses a response of another login."""
+    """Run a program of a web application. Check that it logs the user in, and refuses a response with the state of another login."""
     with started(command, directory, **secret) as output:
         eventually(lambda: answers(f"http://127.0.0.1:{port}/nowhere"), seconds=30)
         answer = logged_in(f"http://127.0.0.1:{port}/")

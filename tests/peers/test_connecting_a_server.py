@@ -1,4 +1,4 @@
-"""Connecting a real SCIM server step by step with the keyboard alone, in a real browser."""
+"""The guided setup of a real SCIM server in a real browser, with the keyboard alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 @pytest.fixture
 def page(web: WebProcess, tenant: Tenant) -> Iterator[Page]:
-    """Open a tab, signed in as an administrator of the tenant, at the first step."""
+    """Return a tab at the first step of the setup, in which an administrator of the tenant is signed in."""
     with chromium() as browser:
         page = browser.page()
         page.show_as()
@@ -76,13 +76,13 @@ def enter(page: Page, selector: str, text: str) -> None:
 
 
 def judged(page: Page) -> None:
-    """Check a page for accessibility in two widths and two color schemes, and against the content policy."""
+    """Check that a page is accessible in two widths and two color schemes, and does not violate the content security policy."""
     if AXE.exists():
         assert barriers_of(page) == [], page.text("h1")
 
 
 def work_off(tenant: Tenant) -> None:
-    """Run the newest job as a worker does."""
+    """Run the newest job of the tenant, as a worker does."""
     job = Job.objects.of(tenant.pk).order_by("-created_at", "-pk")[0]
     run_job(job.pk)
     job.refresh_from_db()
@@ -125,7 +125,7 @@ def test_a_server_can_be_connected_with_the_keyboard_alone(
     press(page, SUBMIT)
     page.until("document.querySelector('p[role=status]') !== null")
     work_off(tenant)
-    # The page reloads itself.
+    # The page reloads itself until the job has ended.
     page.until("document.body.innerText.includes('1 created') && document.readyState === 'complete'", seconds=30)
     assert server.users() == []
     judged(page)

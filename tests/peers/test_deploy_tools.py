@@ -1,4 +1,4 @@
-"""Export and import of a whole tenant with the unmodified deploy tool, over TLS. An export after an import equals the first export."""
+"""The unmodified deploy tool exports and imports a whole tenant over TLS. An export after an import equals the first export."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from tests.factories.models.identity import TenantFactory
 from tests.management import Management
 from tests.peers.sign_in_world import serving
 
-# Each import first compiles the schema of the tool, which takes 10 s of processor time, and several times that on a busy machine.
+# Before each import, the tool compiles its schema. This takes 10 s of processor time, and several times as long on a busy machine.
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(400)]
 
 TOOL = PLACE / "node_modules" / "auth0-deploy-cli" / "lib" / "index.js"
 SECONDS = 240
 AUDIENCE = "https://orders.example.test/"
 OWN_API = "Management interface"
-# The tool transfers actions only as code. Actions of this service use a template instead, so the tool cannot create them in another tenant.
-# A custom domain belongs to one tenant.
+# Sections that the tool cannot import into another tenant. It transfers actions as code, but actions of this service use a template. Event
+# streams refer to actions. A custom domain belongs to one tenant.
 OF_ONE_TENANT = ("actions", "eventStreams", "customDomains")
 PROVIDER = "https://login.example.test"
 
 
 @dataclass(frozen=True)
 class Target:
-    """A tenant, and the credentials of the tool."""
+    """A tenant for the tool: its domain, and the token with which the tool calls the management interface."""
 
     domain: str
     token: str
     certificate: ServerCertificate
 
     def run(self, *arguments: str, **configuration: Any) -> None:
-        """Run the tool until it ends."""
+        """Run the tool with these arguments and settings until it ends. Fail if the tool fails."""
         settings = {name: value if isinstance(value, str) else orjson.dumps(value).decode() for name, value in configuration.items()}
         environment = {
             "PATH": os.environ["PATH"],
@@ -64,16 +64,16 @@ class Target:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
     def export(self, directory: Path, *, form: str = "yaml") -> Path:
-        """Export the tenant, and return the directory."""
+        """Export the tenant into a new directory, and return the directory."""
         directory.mkdir()
         self.run("export", "--format", form, "--output_folder", str(directory))
         return directory
 
 
 def target_of(tenant: Tenant, web: WebProcess, certificate: ServerCertificate) -> Target:
-    """Return a tenant with a token for a client that may use its whole management interface.
+    """Return the tenant with a token of its global client, which may use the whole management interface.
 
-    The tool reads the login page of this client, so it cannot export a tenant without the client.
+    The tool reads the login page of the global client, so it can export only a tenant that has this client.
     """
     domain, client = f"localhost:{web.address[1]}", global_client(tenant)
     form = {"grant_type": "client_credentials", "client_id": client.client_id, "client_secret": client.secret}

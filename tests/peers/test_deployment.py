@@ -1,4 +1,4 @@
-"""The files below `deploy/`, Dockerfile and compose.yaml, checked with the programs that read them."""
+"""The files below `deploy/`, the Dockerfile and compose.yaml, checked with the programs that use these files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEPLOY = ROOT / "deploy"
 UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir() if path.suffix in {".service", ".target"})
 NGINX = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 JUDGES = PLACE / "python" / "bin"
-# The `--threshold` of systemd-analyze: ten times the highest exposure level that a unit may have. Level 10 means full exposure.
+# The `--threshold` of systemd-analyze, which is ten times the highest allowed exposure level. So a unit may have the level 2.0 of 10.
 MOST_EXPOSED = 20
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
@@ -84,7 +84,7 @@ def test_the_image_contains_every_directory_that_a_running_service_imports() -> 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_systemd_accepts_every_unit(unit: Path, tmp_path: Path) -> None:
     for each in UNITS:
-        # The interpreter of an installation is the only named file that does not exist on this machine.
+        # Replace the Python interpreter of an installation. It is the only file in the units that does not exist on this machine.
         text = each.read_text().replace("/opt/identity/current/.venv/bin/python", sys.executable)
         (tmp_path / each.name).write_text(text)
     named = unit.name.replace("@.", "@8001.")
@@ -107,7 +107,7 @@ def test_systemd_restricts_the_processes(unit: Path) -> None:
 
 @pytest.fixture
 def front(tenant: Tenant, tmp_path: Path) -> Iterator[tuple[str, ServerCertificate]]:
-    """The nginx of `deploy/` in front of one web process that trusts it. Yield its URL."""
+    """Run nginx with the configuration in `deploy/` in front of a web process that trusts it. Yield host:port and the certificate."""
     if NGINX is None:
         pytest.skip("nginx is not installed: make test-peers")
     served = server_certificate(tmp_path)
@@ -137,7 +137,7 @@ def running_nginx(configuration: Path, port: int) -> Iterator[None]:
 
 
 def configured(directory: Path, served: ServerCertificate, *, port: int, plain: int, upstream: int) -> Path:
-    """Write the files of `deploy/nginx` with the paths and ports of this test, and no other changes."""
+    """Write the files of `deploy/nginx`. Only their paths and ports are replaced by the paths and ports of this test."""
     places = {
         "/etc/identity/tls/fullchain.pem": str(served.chain),
         "/etc/identity/tls/privkey.pem": str(served.key),
@@ -171,7 +171,7 @@ def test_urls_are_https_and_streams_are_not_buffered_behind_nginx(front: tuple[s
     def get(path: str, **options: object) -> requests.Response:
         return requests.get(f"https://{authority}{path}", verify=str(served.authority), timeout=20, **options)  # type: ignore[arg-type]
 
-    # nginx does not forward headers that a client forges.
+    # nginx must replace these headers, which the client forges.
     claims = {"X-Forwarded-Proto": "http", "X-Forwarded-For": "203.0.113.7", "cname-api-key": "guess", "client-certificate": "x"}
     told = get("/.well-known/openid-configuration", headers=claims, allow_redirects=False)
     assert (told.status_code, told.json()["issuer"]) == (200, f"https://{authority}/")
@@ -186,7 +186,7 @@ def test_no_nginx_log_contains_a_token_from_a_url(tmp_path: Path) -> None:
         pytest.skip("nginx is not installed: make test-peers")
     served, port, token = server_certificate(tmp_path), free_port(), "s3cr3t-in-the-address"
     (tmp_path / "edge-keys.map").write_text("")
-    # No server listens on this port, so nginx logs the failure with the request line.
+    # No server listens on the upstream port, so nginx logs each failure with the request line.
     configuration = configured(tmp_path, served, port=port, plain=free_port(), upstream=free_port())
     with running_nginx(configuration, port):
         for path in ("/userinfo", "/authorize"):
@@ -202,7 +202,7 @@ def test_no_nginx_log_contains_a_token_from_a_url(tmp_path: Path) -> None:
     assert not any("/userinfo" in line for line in failures)
 
 
-def test_only_hosts_of_the_edge_request_client_certificates(front: tuple[str, ServerCertificate]) -> None:
+def test_the_edge_requests_client_certificates_only_at_hosts_with_the_prefix_mtls(front: tuple[str, ServerCertificate]) -> None:
     authority, _ = front
     port = int(authority.partition(":")[2])
 
@@ -250,7 +250,7 @@ def pem_of(key: RSAPrivateKey) -> str:
 
 
 def asks_for_certificate(host: str, port: int) -> bool:
-    """Report whether the server requests a client certificate, according to the output of OpenSSL."""
+    """Connect with OpenSSL, and report whether the server requests a client certificate for this host."""
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-servername", host, "-tls1_2"]
     said = subprocess.run(command, input="", capture_output=True, text=True, timeout=20, check=False).stdout
     assert "SSL-Session" in said, said

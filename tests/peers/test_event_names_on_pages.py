@@ -1,4 +1,4 @@
-"""Long names of event types on a phone: they wrap after a dot, and never in the middle of a word."""
+"""Long names of event types on a phone. A line of a name ends after a dot, and never in the middle of a word."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["browser", "user", "visit", "web"]
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
 
 TYPE = "organization.connection.removed"
-# The parts of names that are on several lines, and the number of all parts.
+# The number of all parts of names (a part ends with a dot), and the parts that are broken over several lines.
 BROKEN = """(() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const broken = [];
@@ -50,7 +50,7 @@ def company(tenant: Tenant, database_connection: Connection) -> Organization:
 
 
 def broken_on_a_phone(page: Page) -> tuple[bool, list[str]]:
-    """Return whether the page has such names, and their parts that are on several lines."""
+    """Return whether the page contains names of event types, and the parts of names that are broken over several lines."""
     page.show_as(width=PHONE)
     count, broken = page.evaluate(BROKEN)
     page.show_as()

@@ -1,4 +1,7 @@
-"""Every hosted page in each of its states, in a real browser: phone and desktop, light and dark mode, three languages, without script."""
+"""Every hosted page in each of its states, in a real browser.
+
+The pages are checked as wide as a phone and a desktop, in light and dark mode, in three languages, and with and without scripts.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,12 @@ pytestmark = [
 ]
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "hosted"
-# Pages that are visited together with another page.
+# Pages that the visit of another page also checks.
 ON_THE_WAY = {
     *("mfa_list.html", "mfa_recovery.html", "mfa_new_code.html"),
     *("mfa_enroll_address.html", "mfa_enroll_app.html", "mfa_enroll_key.html"),
 }
-# Parts of pages, and pages that the admin shows in a frame (`tests/peers/test_admin_console.py`).
+# Templates that are parts of pages, and pages that the admin shows in a frame. `tests/peers/test_admin_console.py` checks these pages.
 PARTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html", "preview.html", "preview_providers.html"}
 VISITS: dict[str, visits.Visit] = {
     "login.html": visits.log_in,
@@ -81,20 +84,20 @@ VISITS: dict[str, visits.Visit] = {
     "account/password.html": account.change,
     "account/add_method.html": account.add_factors,
 }
-# Runs with and without script alternate, and the list has each of the three languages twice. So a sample of two contains both kinds.
+# Each language with and without scripts. Two consecutive elements differ in both, so that a sample of two has both kinds.
 BROWSERS = [(language, number % 2 == 0) for number, language in enumerate(LANGUAGES * 2)]
 
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One server and one browser for all visits. No visit uses an account that another visit changes."""
+    """Return a server and a browser that all visits share. No visit uses an account that another visit changes."""
     with django_db_blocker.unblock(), new_world() as made:
         yield made
 
 
 @pytest.fixture
 def pictures() -> Path | None:
-    """The directory for pictures of all states, or None."""
+    """Return the directory for pictures of all states, which `PICTURES_OF_PAGES` names, or None to take no pictures."""
     wanted = os.environ.get("PICTURES_OF_PAGES")
     return Path(wanted) if wanted else None
 
@@ -127,7 +130,7 @@ def test_the_page_about_too_many_requests_is_complete_and_uses_the_language_of_t
 
 @pytest.fixture(scope="module")
 def flooded(world: World) -> Iterator[str]:
-    """Return the URL of a server with a much lower rate limit than other servers."""
+    """Start a server that refuses more than one request per second from an address, and yield its URL."""
     figures = ("ADDRESS_RATE_PER_SECOND", "ADDRESS_RATE_BURST", "ANONYMOUS_RATE_PER_SECOND")
     with web_process("uvicorn", LOCALHOST_TENANT=world.tenant.pk, **dict.fromkeys(figures, "1")) as web:
         yield f"http://127.0.0.1:{web.address[1]}"
@@ -157,7 +160,7 @@ def test_the_language_check_finds_a_text_of_another_language() -> None:
 
 @pytest.fixture(params=[True, False], ids=["script", "plain"])
 def walk(world: World, request: pytest.FixtureRequest) -> Walk:
-    """A user who reads from right to left, on a phone with a keyboard."""
+    """Return a user of a phone with a keyboard, whose language is written from right to left."""
     walk = Walk(world, "ar", has_script=request.param)
     walk.page.show_as(width=360, height=740)
     return walk
@@ -168,7 +171,7 @@ def test_a_user_can_log_in_with_the_keyboard_alone(walk: Walk) -> None:
     keyboard = Keyboard(walk)
     keyboard.go_to("[name=username]")
     keyboard.write(EMAIL)
-    # A page with an error puts the focus on the field to correct: the password.
+    # A page with an error sets the focus on the field to correct, which is the password here.
     for password, is_in in (("wrong", False), (PASSWORD, True)):
         keyboard.go_to("[name=password]")
         keyboard.write(password)

@@ -1,4 +1,4 @@
-"""Third-party libraries in applications request passkeys and second factors: `@simplewebauthn/browser` in Chromium, and auth0-python."""
+"""Applications use passkeys with `@simplewebauthn/browser` in Chromium, and second factors with auth0-python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.peer
 
 BUNDLE = PLACE / "node_modules" / "@simplewebauthn" / "browser" / "dist" / "bundle" / "index.umd.min.js"
 ADA = "ada@example.test"
-# Runs in the page. It requests the options, lets the library use the authenticator, and sends the response of the library.
+# A script for the page. It requests the options, lets the library use the authenticator, and sends the response of the library.
 FLOW = """(async () => {
   const call = async (path, body) => {
     const answer = await fetch(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
@@ -57,7 +57,7 @@ def test_simplewebauthn_signs_a_user_up_and_logs_in(tenant: Tenant) -> None:
 
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk) as web, chromium() as browser:
         page = with_authenticator(browser)
-        # The library belongs to the application, and runs on the host of the passkeys.
+        # Load the library on a page of the host of the passkeys, as an application on this host does.
         page.send("Page.setBypassCSP", enabled=True)
         page.open(f"http://localhost:{web.address[1]}/.well-known/openid-configuration")
         page.evaluate(BUNDLE.read_text() + "; typeof SimpleWebAuthnBrowser")

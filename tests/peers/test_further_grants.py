@@ -1,4 +1,4 @@
-"""Unmodified clients use device logins, token exchange, introspection and registration, over TLS with a private authority."""
+"""Unmodified clients use device logins, token exchange, introspection and client registration, over TLS with a private authority."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def world(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> It
 
 
 def request_key(tenant: Tenant, client_id: str) -> str:
-    """Register a key for signed requests. Return its private key in PEM."""
+    """Register a key with which the client signs authorization requests. Return the private key in PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public, algorithm="PS256")

@@ -1,4 +1,7 @@
-"""The pictures of the README and of the how-to guides. `RENEW_PICTURES=1` writes them; otherwise the test takes each picture once."""
+"""The pictures in the README and in the how-to guides.
+
+The test takes each picture. With `RENEW_PICTURES=1` it writes the pictures into the manual, and otherwise into a temporary directory.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
 
 
 class Camera:
-    """Takes pictures of a page."""
+    """Takes pictures of a page, and notes the names of the pictures."""
 
     def __init__(self, page: Page, base: str, place: Path) -> None:
         self.page, self._base, self._place = page, base, place
@@ -57,7 +60,7 @@ class Camera:
         self.page.open(self._base + address)
 
     def send(self, selector: str) -> None:
-        """Click a button and wait for the next page."""
+        """Click the button that matches the selector, and wait for the next page."""
         self.page.evaluate(f"window.isOld = true; document.querySelector({json.dumps(selector)}).click()")
         self.page.until("!window.isOld && document.readyState === 'complete'", seconds=30)
 
@@ -68,7 +71,7 @@ class Camera:
         assert self.page.complaints == []
 
 
-def test_the_readme_and_the_guides_show_pages_as_they_are(web: WebProcess, tenant: Tenant, tmp_path: Path) -> None:
+def test_each_picture_of_the_readme_and_the_guides_can_be_taken(web: WebProcess, tenant: Tenant, tmp_path: Path) -> None:
     place = IMAGES if os.environ.get("RENEW_PICTURES") else tmp_path
     session, base = browser_of(staff_of_pictures(tenant)), f"http://127.0.0.1:{web.address[1]}"
     with admin_world(tenant) as world, chromium() as browser:
@@ -103,7 +106,7 @@ def _live_events(camera: Camera, world: AdminWorld) -> None:
         create_user(tenant_id=world.tenant.pk, connection=world.people, email=address, name=name)
         number_tenant(world.tenant.pk)
     camera.page.until("document.querySelectorAll('#live-list > li').length === 3")
-    # The page requests the names of entities after it has received their events.
+    # Wait for the names of the entities, which the page requests after it has received the events.
     camera.page.until("[...document.querySelectorAll('.live-entity')].every((entity) => entity.querySelector('a'))")
     camera.page.click("#live-list li:last-child summary")
     camera.take("admin-live-events.png", "Emmy Noether")

@@ -1,4 +1,4 @@
-"""Imports, exports and verification mails, requested by an unmodified client library over real HTTP."""
+"""Imports, exports and verification mails, requested by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEEN = {
 
 @contextmanager
 def jobs_worked_off(tenant: Tenant) -> Iterator[None]:
-    """Run the jobs of this tenant in a thread, as a worker does."""
+    """Run the jobs of the tenant in a thread, as a worker does, while the block runs."""
     stopping = threading.Event()
 
     def work() -> None:

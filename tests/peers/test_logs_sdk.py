@@ -1,4 +1,4 @@
-"""The log of the management interface, read by an unmodified client library over real HTTP."""
+"""The lines of `GET /logs`, read by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 

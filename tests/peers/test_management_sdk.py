@@ -1,4 +1,4 @@
-"""The management interface, called by unmodified client libraries over real HTTP."""
+"""The management interface, called by unmodified clients for Python and Node over real HTTP."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def test_the_node_client_manages_users_connections_and_event_streams(tenant: Ten
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0").exists():
         pytest.skip("the Node client is not installed: make test-peers")
-    # Node searches for packages next to the program that it runs.
+    # Copy the driver beside the packages: Node searches for packages in the directory of the program.
     driver = shutil.copy(DRIVERS / "management.js", PLACE)
     assert drive(tenant, [node, str(driver)]) == SEEN

@@ -1,6 +1,6 @@
-"""Pages of the manual in a real browser: accessible in light and dark mode, and no wider than a phone.
+"""Pages of the manual in a real browser: accessible in light and dark mode, and not wider than a phone.
 
-The test builds only the named pages. The other pages have the same theme, and building all pages takes a minute of processor time.
+The test builds only some pages, because building all pages takes a minute of processor time. The other pages have the same theme.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None or not AXE.exists(), reason="chromium or axe-core is not installed: make test-peers"),
 ]
 
-# The index, a page with commands to paste, a page with wide tables, and a page with pictures.
+# The start page, a page with commands to copy, a page with wide tables, and a page with pictures.
 _PAGES = ("index.md", "tutorials/first-stream.md", "reference/settings.md", "how-to/read-the-stream.md")
 
 
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the pages from a copy of their sources. The links to other pages are broken in this copy."""
+    """Build the pages from a copy of their sources. In this copy, links to other pages do not work."""
     environment = PLACE / "docs"
     if not tool_environment.is_installed(MANUAL, environment):
         pytest.skip("Sphinx is not installed: make test-peers")

@@ -1,4 +1,4 @@
-"""Texts for users, set by the unmodified Python client over real HTTP: mail provider, templates, texts of prompts, languages."""
+"""The mail provider, mail templates, texts of prompts and languages, set by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROVIDER = {
     "gone": ["NotFoundError", 404, "inexistent_email_provider"],
 }
 TEMPLATES = {
-    # The client has no class for this call.
+    # The client has no class for errors with this status.
     "none": ["ApiError", 404, "inexistent_email_template"],
     "change without a row": ["NotFoundError", 404, "inexistent_email_template"],
     "read equals created": True,

@@ -1,4 +1,4 @@
-"""The examples that send the hosts of moved tenants to another installation, in nginx and in HAProxy."""
+"""The example configurations with which nginx and HAProxy send the hosts of moved tenants to another installation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HAPROXY = shutil.which("haproxy", path="/usr/sbin:/usr/bin")
 
 @contextmanager
 def answering(name: str) -> Iterator[int]:
-    """Run a server that answers with its name; yield its port."""
+    """Run a server that answers every request with its name, and yield its port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -62,7 +62,7 @@ def running(command: list[str], port: int) -> Iterator[None]:
 
 
 def placed(port: int) -> dict[str, str]:
-    """Ask for each host; return the name of the server that answered."""
+    """Send a request for each host to the proxy. Return, by host, the name of the server that answered."""
     hosts = ("login.acme.example", "acme.example", "ACME.example:8443", "other.example")
     return {host: requests.get(f"http://127.0.0.1:{port}/", headers={"Host": host}, timeout=10).text for host in hosts}
 
@@ -97,7 +97,7 @@ def test_haproxy_sends_the_hosts_of_a_moved_tenant_to_the_new_installation(tmp_p
         example = with_ports((DEPLOY / "haproxy" / "moved-tenants.cfg").read_text(), here=here, there=there)
         example = example.replace("bind :443 ssl crt /etc/identity/tls/identity.pem alpn h2,http/1.1", f"bind 127.0.0.1:{port}")
         example = example.replace("/etc/haproxy/moved-hosts", str(DEPLOY / "haproxy" / "moved-hosts.example"))
-        # A test run may open fewer files than a service, so HAProxy must accept fewer connections.
+        # Lower the number of connections: a test may open fewer files than a service, and HAProxy refuses to start otherwise.
         example = example.replace("maxconn 20000", "maxconn 100")
         configuration = tmp_path / "haproxy.cfg"
         configuration.write_text(example)

@@ -1,4 +1,7 @@
-"""The names of entities in live events, in a real browser: they are requested, renewed, and requested again after a failure."""
+"""The names of entities in live events, in a real browser.
+
+The page requests the names, replaces old names by new names, and repeats a failed request.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def company(tenant: Tenant, user: User) -> Organization:
 
 
 def join(company: Organization, user: User) -> None:
-    """Cause an event that contains the id of the organization."""
+    """Add the user to the organization, which records an event with the id of the organization, and publish the event."""
     add_members(tenant_id=company.tenant_id, organization_id=company.pk, user_ids=[user.user_id])
     publish(company.tenant_id)
 
@@ -71,7 +74,7 @@ def test_an_event_names_its_entities_with_links_and_ids_to_copy(visit: Callable[
     assert page.complaints == []
 
 
-def test_live_events_are_filtered_by_the_name_of_an_entity_that_the_event_does_not_contain(
+def test_live_events_can_be_filtered_by_the_name_of_an_entity_although_the_event_contains_only_its_id(
     visit: Callable[[str], Page], tenant: Tenant, user: User
 ) -> None:
     company = make_organization(tenant, "engines", display_name="Analytical Engines")
@@ -86,7 +89,7 @@ def test_live_events_are_filtered_by_the_name_of_an_entity_that_the_event_does_n
     shows(page, 1)
     page.until("document.querySelector('#live-list li:not([hidden]) .live-entity a') !== null")
     assert page.text("#live-list li:not([hidden]) .live-entity a") == "Analytical Engines"
-    # The event of the other organization was kept only until its name arrived.
+    # The page kept the event of the other organization only until the name of this organization arrived.
     page.until("document.querySelectorAll('#live-list li').length === 1")
     assert page.complaints == []
 
@@ -110,7 +113,7 @@ def test_a_name_is_requested_again_after_a_failed_request(visit: Callable[[str],
     page.send("Network.setBlockedURLs", urls=["*/events/live/names/*"])
     join(company, user)
     page.until("performance.getEntriesByType('resource').some((one) => one.name.includes('/live/names/'))")
-    # The name decides whether the filter selects the event.
+    # Without the name of the organization, the page cannot tell whether the filter selects the event.
     shows(page, 0)
 
     page.send("Network.setBlockedURLs", urls=[])
@@ -121,14 +124,14 @@ def test_a_name_is_requested_again_after_a_failed_request(visit: Callable[[str],
 
 @pytest.fixture
 def other(tenant: Tenant) -> Organization:
-    """An organization whose events the filter `engines` selects as soon as its name is known."""
+    """Return an organization whose events the filter `engines` selects only after the page has received its name."""
     other = make_organization(tenant, "mills", display_name="Difference Engines")
     number_tenant(tenant.pk)
     return other
 
 
 def with_full_window(page: Page, company: Organization) -> Page:
-    """Fill the window with events that the filter selects, then block the requests for names."""
+    """Set the filter `engines`, fill the list with 20 events that it selects, and then block the requests for names."""
     page.fill("#live-entity", "engines")
     for number in range(20):
         update_organization(tenant_id=company.tenant_id, organization_id=company.pk, changes={"display_name": f"Engines {number}"})
@@ -140,7 +143,7 @@ def with_full_window(page: Page, company: Organization) -> Page:
     return page
 
 
-def test_an_entry_that_its_name_reveals_is_counted_below_the_window(
+def test_an_entry_that_the_filter_selects_by_its_late_name_is_counted_as_newer_if_the_list_is_scrolled_up(
     visit: Callable[[str], Page], company: Organization, other: Organization, user: User
 ) -> None:
     page = with_full_window(connected(visit(LIVE)), company)
@@ -158,7 +161,7 @@ def test_an_entry_that_its_name_reveals_is_counted_below_the_window(
     assert page.evaluate("document.getElementById('live-scroll').scrollTop") == 0
 
 
-def test_the_window_follows_an_entry_that_its_name_reveals(
+def test_a_list_at_its_end_scrolls_to_an_entry_that_the_filter_selects_by_its_late_name(
     visit: Callable[[str], Page], company: Organization, other: Organization, user: User
 ) -> None:
     page = with_full_window(connected(visit(LIVE)), company)
@@ -174,20 +177,20 @@ def test_the_window_follows_an_entry_that_its_name_reveals(
     assert page.evaluate("document.getElementById('live-newest').hidden")
 
 
-def test_an_event_that_the_filter_does_not_select_moves_no_window(
+def test_an_event_that_the_filter_does_not_select_does_not_scroll_the_list(
     visit: Callable[[str], Page], company: Organization, tenant: Tenant, user: User
 ) -> None:
     mills = make_organization(tenant, "mills", display_name="Grain Mills")
     number_tenant(tenant.pk)
     page = with_full_window(connected(visit(LIVE)), company)
     place = "document.getElementById('live-scroll').scrollTop"
-    # The window is at the end already, so that opening the newest entry causes no scroll event.
+    # The list shows its end. Opening the newest entry does not scroll the list, so no scroll event occurs.
     page.evaluate(f"{SHOWN}.at(-1).querySelector('summary').click()")
     page.until(f"{SHOWN}.at(-1).querySelector('pre') !== null")
     before = page.evaluate(place)
 
     join(mills, user)
-    # The entry is kept until its name arrives, and is then removed.
+    # The page keeps the entry until the name arrives, and then removes the entry.
     page.until("document.querySelectorAll('#live-list li').length === 21")
     assert page.evaluate(place) == before
     page.send("Network.setBlockedURLs", urls=[])
@@ -224,7 +227,7 @@ def test_only_events_that_the_filter_selects_are_counted_as_newer(
     assert page.text("#live-newest") == "Go to the newest (1 more)"
 
 
-def test_a_filter_that_selects_no_event_is_named_as_the_reason_for_the_empty_list(visit: Callable[[str], Page], user: User) -> None:
+def test_an_empty_list_says_that_no_event_matches_the_filter(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     assert "No events yet." in page.text("#live-scroll")
     change(user, "one")

@@ -1,4 +1,4 @@
-"""Roles, groups, organizations, clients and grants, managed by the unmodified Python client over real HTTP."""
+"""Roles, groups, organizations, clients and client grants, managed by the unmodified Python client over real HTTP."""
 
 from __future__ import annotations
 

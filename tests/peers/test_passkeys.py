@@ -1,4 +1,7 @@
-"""Passkeys in a real browser with a virtual authenticator: offered, created, and used by the button and by autofill."""
+"""Passkeys in a real browser with a virtual authenticator. A page offers to create a passkey, and users log in with it.
+
+They use the passkey with a button or with the autofill of the browser.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,12 @@ pytestmark = [
 ]
 BUTTON = "form[data-key=get] button[type=submit]"
 BACK = "location.pathname === '/callback'"
-# The directory for pictures of the pages, or an empty text for no pictures.
+# The directory for pictures of the pages, or an empty text to take no pictures.
 PICTURES = os.environ.get("PAGE_PICTURES", "")
 
 
 class Place:
-    """A tenant whose users have passkeys, its service, and an application."""
+    """A tenant whose users can have passkeys, the URL of its service, and an application."""
 
     def __init__(self, tenant: Tenant, web: WebProcess, origin: str) -> None:
         self.tenant, self.origin = tenant, origin
@@ -78,7 +81,7 @@ def with_authenticator(browser: Chromium) -> Page:
 
 
 def look_at(page: Page, name: str) -> None:
-    """Check a page with axe in every width and color scheme. Save pictures if a directory is set."""
+    """Check a page with axe in every width and color scheme. Save pictures if `PICTURES` names a directory."""
     is_clean(page, name)
     for scheme, width in (("light", 360), ("dark", 1280)) if PICTURES else ():
         page.show_as(scheme=scheme, width=width)
@@ -114,7 +117,7 @@ def test_a_user_who_accepts_the_offer_of_a_passkey_needs_no_password_afterwards(
     factor.refresh_from_db()
     assert factor.sign_count > count
 
-    # The browser offers the passkey at the name field. The virtual authenticator accepts the offer at once.
+    # The browser offers the passkey in the field for the name, and the virtual authenticator accepts the offer immediately.
     place.ask_by("autofill")
     page.open(place.authorize())
     page.until(BACK)

@@ -29,7 +29,7 @@ ADA, NUMBER = "eve@example.test", "+4915112345678"
 
 @dataclass
 class Door:
-    """A page of the application, and the sent messages."""
+    """A page of the application, and the messages that the service has sent."""
 
     application: Application
     outbox: Outbox
@@ -39,21 +39,21 @@ class Door:
         self.page.evaluate(f"window.told = null; auth.{method}({json.dumps(wanted)}, tell); undefined")
 
     def ask(self, **wanted: Any) -> Any:
-        """Request a message, and return the result of the library."""
+        """Request a message with a code or link, and return the result of the library."""
         self.call("passwordlessStart", **wanted)
         told = self.application.told(self.page)
         self.page.evaluate("window.told = null")
         return told
 
     def logged_in(self) -> dict[str, Any]:
-        """Wait for the page to which the browser returns. Return the claims of the id token."""
+        """Wait until the browser is back at the application. Return the claims of the ID token."""
         self.page.until("location.pathname === '/callback'", seconds=25)
         told = self.application.told(self.page)
         assert told["error"] is None, told
         return dict(told["data"]["idTokenPayload"])
 
     def agree(self) -> None:
-        """Press the button of the page that asks for confirmation before it logs this browser in."""
+        """Confirm the login on the page that requests a confirmation before it logs this browser in."""
         self.page.until("location.pathname === '/u/passwordless/confirm' && document.readyState === 'complete'", seconds=20)
         self.page.click("form button[type=submit]")
 
@@ -61,7 +61,7 @@ class Door:
 @pytest.fixture
 def outbox(tenant: Tenant, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outbox:
     outbox = Outbox(tmp_path / "outbox", settings, tenant_id=tenant.pk)
-    # Set the variables before the web process of the application starts, because the process inherits them.
+    # Set the environment variables before the web process of the service starts, because the process inherits the variables.
     for name, url in outbox.urls.items():
         monkeypatch.setenv(name, url)
     return outbox
@@ -100,7 +100,7 @@ def test_a_page_can_request_a_code_and_log_a_user_in_with_the_code(door: Door) -
     user = User.objects.of(door.application.client.tenant_id).get(email=ADA)
     assert (claims["sub"], claims["email"], claims["email_verified"]) == (user.user_id, ADA, True)
 
-    # The ticket has started a session, and has used up the code.
+    # The login has created a session, and the code cannot be used again.
     door.call("checkSession")
     assert door.application.told(door.page)["data"]["idTokenPayload"]["sub"] == user.user_id
     door.call("passwordlessLogin", connection="email", email=ADA, verificationCode=code)
@@ -131,7 +131,7 @@ def test_a_link_redirects_to_the_page_that_requested_it(door: Door) -> None:
     door.ask(connection="email", send="link", email=ADA)
     door.page.open(door.outbox.mailed_link(ADA))
     door.agree()
-    # The library stores the state of its request in this browser and checks it.
+    # The library has stored the state of its request in this browser, and compares it with the state in the response.
     assert door.logged_in()["email"] == ADA
 
 

@@ -1,4 +1,4 @@
-"""Unmodified clients of Python and Node request codes and links and log users in with them."""
+"""Unmodified clients for Python and Node request codes and links, and log users in with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOKENS = ["access_token", "expires_in", "id_token", "scope", "token_type"]
 
 
 def described(tenant: Tenant) -> dict[str, Any]:
-    """Create a client with both kinds of passwordless login. Return the values that a driver needs."""
+    """Create a client with logins by email and by text message. Return the values that a driver needs."""
     grants = ["authorization_code", PasswordlessGrant.name]
     client, secret = create_client(
         tenant_id=tenant.pk,
@@ -51,7 +51,7 @@ def received(outbox: Outbox) -> dict[str, str]:
 
 
 def both_steps(tenant: Tenant, outbox: Outbox, command: list[str], authority: str, directory: Path) -> tuple[Any, Any]:
-    """Let a driver request messages, deliver them, and let it log in with their contents. Return its results."""
+    """Let a driver request messages, send them, and let the driver log in with their contents. Return the results of both steps."""
     given = described(tenant)
     with serving(tenant, directory, **outbox.urls) as (web, certificate):
         given["domain"] = f"localhost:{web.address[1]}"
@@ -99,7 +99,7 @@ def test_the_older_client_for_node_logs_users_in_without_a_password(tenant: Tena
     if node is None or not (PLACE / "node_modules" / "auth0-legacy").exists():
         pytest.skip("the client for Node is not installed: make test-peers")
     outbox = Outbox(tmp_path / "outbox", settings, tenant_id=tenant.pk)
-    # Node searches for packages next to the program that it runs.
+    # Copy the driver beside the packages: Node searches for packages in the directory of the program.
     driver = shutil.copy(DRIVERS / "passwordless.cjs", PLACE)
     asked, seen = both_steps(tenant, outbox, [node, str(driver)], "NODE_EXTRA_CA_CERTS", tmp_path)
 

@@ -1,4 +1,4 @@
-"""Our metadata and messages for external providers, checked against the schemas of OASIS and W3C."""
+"""The metadata and messages of this service for external SAML providers, checked against the schemas of OASIS and W3C."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_message_for_a_provider_is_valid(message: Callable[[], Element], is_si
     judge(serialized(Signer(SIGNING.private, SIGNING.certificate).signed(made) if is_signed else made))
 
 
-def test_our_metadata_for_a_provider_is_valid() -> None:
+def test_the_metadata_of_this_service_for_a_provider_is_valid() -> None:
     judge(
         own_metadata(
             entity_id="urn:auth0:acme:corp",

@@ -40,7 +40,7 @@ def node(tmp_path: Path) -> Iterator[Partner]:
     program = shutil.which("node")
     if program is None or not (PLACE / "node_modules" / "@node-saml").exists():
         pytest.skip("@node-saml/node-saml is not installed: make test-peers")
-    # Node searches for packages next to the program that it runs.
+    # Copy the driver beside the packages: Node searches for packages in the directory of the program.
     driver = shutil.copy(DRIVERS / "node_saml.mjs", PLACE)
     with partner([program, str(driver)]) as running:
         yield running
@@ -53,7 +53,7 @@ def application(tenant: Tenant) -> Application:
 
 
 def options(application: Application, **changes: Any) -> dict[str, Any]:
-    """Return options of node-saml: its defaults, and the names of both parties."""
+    """Return options for node-saml that contain only the names and URLs of both parties. Other options keep their defaults."""
     base = f"http://{application.browser.host}"
     return {
         "entryPoint": f"{base}{application.path}",
@@ -130,11 +130,11 @@ def test_node_saml_accepts_a_login_that_the_provider_starts(node: Partner, appli
 def test_node_saml_gets_the_reason_of_a_failed_login(node: Partner, application: Application) -> None:
     node("make", name="a", options=options(application, passive=True))
     page = go(application, node("askByRedirect", name="a", relayState=""))
-    # The library reads NoPassive as "not logged in", which is not an error.
+    # For the library, the status NoPassive means that no user is logged in, and is not an error.
     assert node("readResponse", name="a", fields=page.fields()) == {"profile": None, "loggedOut": False}
 
 
-def test_node_saml_logs_out_by_redirect_and_accepts_our_response(node: Partner, application: Application) -> None:
+def test_node_saml_logs_out_by_redirect_and_accepts_the_response_of_this_service(node: Partner, application: Application) -> None:
     application.set(**BOTH, **REDIRECT_LOGOUT, signingCert=pem_of(trusted()))
     node("make", name="a", options=options(application))
     profile = node("readResponse", name="a", fields=go(application, node("askByRedirect", name="a", relayState="")).fields())["profile"]
@@ -152,7 +152,7 @@ def test_a_logout_at_one_node_saml_application_ends_the_login_at_another_applica
     other = Application(application.tenant, client, application.user, application.browser, "https://b.example.test/acs")
     profiles = {}
     for name, each in (("a", application), ("b", other)):
-        # With "always", the library also requires the id of a login in the response to a logout.
+        # With the value "always", the library would also require the id of a login request in the response to a logout.
         node("make", name=name, options=options(each, validateInResponseTo="ifPresent"))
         page = go(each, node("askByRedirect", name=name, relayState=""))
         profiles[name] = node("readResponse", name=name, fields=page.fields())["profile"]
@@ -175,7 +175,7 @@ def test_logins_of_a_running_application_succeed_during_a_certificate_rollover(n
     node("make", name="a", options=options(application))
     assert logs_in() == "ada@example.test"
     prepare_key(application.tenant.pk)
-    # The application loads the metadata again, which then contains two certificates.
+    # The application loads the metadata again. The metadata now contains two certificates.
     node("make", name="a", options=options(application))
     assert logs_in() == "ada@example.test"
     rotate_key(application.tenant.pk)
@@ -224,7 +224,7 @@ def pysaml2() -> Iterator[Partner]:
 
 
 def configured(application: Application, directory: Path, **service: Any) -> dict[str, Any]:
-    """Return a configuration of pysaml2 that contains only our metadata about us."""
+    """Return a configuration of pysaml2 that knows this service only by its metadata."""
     (directory / "sp.key").write_text(PRIVATE)
     (directory / "sp.pem").write_text(pem_of(trusted()))
     described = application.browser.get(f"/samlp/metadata/{application.client.client_id}").body
@@ -256,7 +256,7 @@ def configured(application: Application, directory: Path, **service: Any) -> dic
 
 
 def asked_by(pysaml2: Partner, application: Application, binding: str) -> tuple[str, Page]:
-    """Let pysaml2 send a request in a binding. Return its id and the page with our response."""
+    """Let pysaml2 send a request in a binding. Return the id of the request, and the page with the response of this service."""
     asked = pysaml2("ask", name="a", binding=binding, provider=f"urn:{application.browser.host}", relay_state="/x")
     if binding == "redirect":
         return asked["id"], go(application, dict(asked["headers"])["Location"])
@@ -267,7 +267,7 @@ def asked_by(pysaml2: Partner, application: Application, binding: str) -> tuple[
 
 @pytest.mark.parametrize("binding", ["redirect", "post"])
 @pytest.mark.parametrize("members", [{}, BOTH, {"encryptionCert": pem_of(trusted())}], ids=["assertion", "both", "encrypted"])
-def test_pysaml2_logs_a_user_in_with_our_metadata(
+def test_pysaml2_logs_a_user_in_with_the_metadata_of_this_service(
     pysaml2: Partner, application: Application, tmp_path: Path, binding: str, members: dict[str, Any]
 ) -> None:
     application.set(**members, signingCert=pem_of(trusted()))

@@ -1,4 +1,4 @@
-"""Unmodified third-party identity providers log users in to this service, and a third-party WS-Federation client uses our logins."""
+"""Users of this service log in at unmodified third-party SAML providers. A third-party WS-Federation client uses logins of this service."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ RETURN_TO = "https://app.example.test/bye"
 
 
 def connected(tenant: Tenant, **options: Any) -> SamlLogin:
-    """A client whose users log in through a SAML connection."""
+    """Create a client whose users log in through a SAML connection with these options."""
     client, _ = web_client(tenant)
     connection = create_connection(tenant_id=tenant.pk, name="corp", strategy="samlp", enabled_clients=[client.client_id], options=options)
     return SamlLogin(tenant, client, connection)
 
 
 class _Page:
-    """A page of a partner, parsed by `fields_of`."""
+    """A page of a partner, in the form that `fields_of` expects."""
 
     def __init__(self, text: str) -> None:
         self.content = text.encode()
@@ -56,13 +56,13 @@ def sent_by(elsewhere: Any) -> dict[str, str]:
 
 
 def asked_by(sent: dict[str, str], binding: str) -> dict[str, Any]:
-    """Return our request as pysaml2 expects it, with the separate signature of a redirect."""
+    """Return a request of this service in the form that pysaml2 expects, with the separate signature of a redirect."""
     signature = {"sigalg": sent["SigAlg"], "signature": sent["Signature"]} if "SigAlg" in sent else {}
     return {"request": sent["SAMLRequest"], "relay_state": sent["RelayState"], "binding": binding, "signature": signature}
 
 
 def come_back(login: SamlLogin, form: str) -> Any:
-    """Submit the form of a partner like a browser."""
+    """Submit the form on the page of a partner, as a browser does."""
     fields = {name.replace("\n", ""): value for name, value in fields_of(_Page(form)).items()}
     assert fields.pop("action") == login.acs
     return login.browser.post("/login/callback?connection=corp", fields)
@@ -110,7 +110,7 @@ def configured(directory: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def known(pysaml2: Partner, tenant: Tenant, tmp_path: Path) -> SamlLogin:
-    """Create a connection only from the metadata of both parties."""
+    """Configure pysaml2 and a connection so that each party knows the other only by its metadata."""
     login = connected(tenant, metadataXml=pysaml2("metadata", config=configured(tmp_path)))
     (tmp_path / "sp.xml").write_bytes(login.browser.get("/samlp/metadata", {"connection": "corp"}).content)
     pysaml2("make", name="a", config=configured(tmp_path, metadata={"local": [str(tmp_path / "sp.xml")]}))
@@ -152,7 +152,7 @@ def test_a_response_that_pysaml2_encrypts_with_triple_des_is_refused_with_an_exp
     assert "encrypted with an algorithm that is not allowed" in failure(known.tenant)
 
 
-def test_pysaml2_can_start_a_login_if_that_is_enabled(pysaml2: Partner, known: SamlLogin) -> None:
+def test_pysaml2_can_start_a_login_if_the_connection_allows_logins_that_the_provider_starts(pysaml2: Partner, known: SamlLogin) -> None:
     unasked = {"service": known.entity_id, "destination": known.acs, "user": "248289", "identity": IDENTITY}
     form = pysaml2("unasked", name="a", sign_assertion=True, sign_response=True, **unasked)["form"]
     assert come_back(known, form).status_code == 403
@@ -163,7 +163,7 @@ def test_pysaml2_can_start_a_login_if_that_is_enabled(pysaml2: Partner, known: S
     assert "code" in known.told(come_back(known, form)), failure(known.tenant)
 
 
-def test_a_logout_ends_the_login_at_pysaml2_and_we_accept_its_response(pysaml2: Partner, known: SamlLogin) -> None:
+def test_a_logout_ends_the_login_at_pysaml2_and_the_service_accepts_the_response_of_pysaml2(pysaml2: Partner, known: SamlLogin) -> None:
     update_client(tenant_id=known.tenant.pk, client_id=known.client.client_id, changes={"post_logout_redirect_uris": RETURN_TO})
     sent = sent_by(known.go())
     answer = pysaml2("answer", name="a", user="248289", identity=IDENTITY, sign_response=True, **asked_by(sent, "redirect"))
@@ -189,7 +189,7 @@ def federation() -> Iterator[Partner]:
     program, place = shutil.which("node"), place_of("federation")
     if program is None or not (place / "node_modules" / "samlp").exists():
         pytest.skip("samlp and passport-wsfed-saml2 are not installed: make test-peers")
-    # Node searches for packages next to the program that it runs.
+    # Copy the driver beside the packages: Node searches for packages in the directory of the program.
     driver = shutil.copy(DRIVERS / "federation.cjs", place)
     with partner([program, str(driver)]) as running:
         yield running
@@ -289,7 +289,7 @@ def test_passport_wsfed_saml2_gets_the_reason_of_a_refused_token(federation: Par
     assert "invalid_request" in str(refused.value)
 
 
-def test_passport_wsfed_saml2_accepts_our_jwt(federation: Partner, tenant: Tenant) -> None:
+def test_passport_wsfed_saml2_accepts_the_jwt_of_this_service(federation: Partner, tenant: Tenant) -> None:
     client, _ = web_client(tenant, redirect_uris=REPLY, settings={"addons": {"wsfed": {"tokenType": "plain_jwt"}}})
     person(people(tenant, client))
     login = SamlLogin(tenant, client, create_connection(tenant_id=tenant.pk, name="unused", strategy="samlp"))

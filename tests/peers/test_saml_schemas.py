@@ -1,4 +1,4 @@
-"""Our metadata and messages, checked against the schemas of OASIS and W3C from Debian packages."""
+"""The SAML metadata and messages of this service, checked against the schemas of OASIS and W3C in Debian packages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ pytestmark = [
 
 @cache
 def schema() -> etree.XMLSchema:
-    """Load all schemas together. Only the first import of a namespace is used, so no schema is loaded from the network."""
+    """Load all schemas together. The parser uses only the first import of a namespace, so it loads no schema from the network."""
     imports = "".join(f'<xs:import namespace="{name}" schemaLocation="file://{file}"/>' for name, file in IMPORTS.items())
     whole = f'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">{imports}</xs:schema>'
     return etree.XMLSchema(etree.fromstring(whole, etree.XMLParser(no_network=True, load_dtd=False)))

@@ -1,6 +1,6 @@
-"""A third-party server performs a request, and its response is lost, late or wrong. The final state is right.
+"""A third-party server performs a request, but its response is lost, late or wrong. The final state on the server must be right.
 
-The numbers in the names are those of the table in docs/reference/scim.md.
+The numbers in the names of tests are the numbers of rows in the table in docs/reference/scim.md.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def lost(answer: bytes) -> Wire:
 
 
 def cut(answer: bytes) -> Wire:
-    """Close the connection in the middle of the body."""
+    """Send the response without its last bytes, and close the connection."""
     return Misbehaviour(lambda connection: connection.sendall(answer[:-5]))
 
 
 def dripped(answer: bytes) -> Wire:
-    """Send the response so slowly that it would take minutes."""
+    """Send the response byte by byte, more slowly than the timeout allows."""
 
     def drip(connection: socket.socket) -> None:
         for place in range(len(answer)):
@@ -45,7 +45,7 @@ def dripped(answer: bytes) -> Wire:
 
 
 def endless(answer: bytes) -> Wire:
-    """Announce a body of a gigabyte and begin to send it."""
+    """Announce a body of one gigabyte, and begin to send the body."""
 
     def flood(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 201 Said\r\nContent-Type: application/scim+json\r\nContent-Length: 1000000000\r\n\r\n")
@@ -56,7 +56,7 @@ def endless(answer: bytes) -> Wire:
 
 
 def bomb(answer: bytes) -> Wire:
-    """Send a few kilobytes that decompress to hundreds of megabytes."""
+    """Send some hundred kilobytes that decompress to 200 megabytes."""
     return reply(201, raw=gzip.compress(b" " * 200_000_000, 9), headers={"Content-Encoding": "gzip"})
 
 
@@ -77,7 +77,7 @@ def empty(answer: bytes) -> Wire:
 
 
 def attempts_until_done(base_url: str, *, attempts: int = 3) -> list[Any]:
-    """Run the creation like the delivery engine, and repeat it after each failure until it succeeds."""
+    """Run the event of a new user up to `attempts` times, as the delivery engine does, until an attempt succeeds. Return all attempts."""
     ran: list[Any] = []
     for attempt in range(1, attempts + 1):
         ran.append(run_event(base_url, attempt=attempt, secrets={"SCIM_TIMEOUT_MS": "400"}))
@@ -115,7 +115,7 @@ def test_4_a_change_with_a_lost_response_is_repeated_and_applied(
     assert (found is None) if event_type == "user.deleted" else (found is not None and found["displayName"] == "New")
 
 
-# An intermediary, such as a proxy or a gateway, answers instead of the server, which does not get the request.
+# An intermediary, such as a proxy or a gateway, answers these responses. The server does not get the request.
 IN_ITS_PLACE = {
     "a page with 404": (reply(404, raw=b"<html>Not Found</html>"), "configuration"),
     "an empty 404": (reply(404), "configuration"),
@@ -129,7 +129,7 @@ IN_ITS_PLACE = {
 
 @pytest.mark.parametrize("upsert", [False, True])
 @pytest.mark.parametrize("said", IN_ITS_PLACE)
-def test_7_an_intermediary_answer_to_an_update_is_not_read_as_missing_or_done(
+def test_7_a_response_of_an_intermediary_to_an_update_does_not_count_as_a_missing_user_or_as_success(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str, upsert: bool
 ) -> None:
     run_event(server.base_url)
@@ -142,7 +142,7 @@ def test_7_an_intermediary_answer_to_an_update_is_not_read_as_missing_or_done(
 
 
 @pytest.mark.parametrize("said", [name for name in IN_ITS_PLACE if name != "a SCIM 404"])
-def test_7_an_intermediary_answer_to_a_deletion_is_not_read_as_done(
+def test_7_a_response_of_an_intermediary_to_a_deletion_does_not_count_as_success(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str
 ) -> None:
     run_event(server.base_url)
@@ -157,7 +157,7 @@ def in_two_minutes() -> str:
 
 
 @pytest.mark.parametrize(("value", "asked"), [("120", 120), (in_two_minutes, 120), (str(10**9), 24 * 3600)], ids=["120", "date", "10^9"])
-def test_9_the_delivery_waits_as_long_as_a_server_requests(
+def test_9_the_attempt_fails_with_the_waiting_time_that_the_server_requests(
     server: RealServer, relay: Relay, front: MisbehavingServer, value: str | Callable[[], str], asked: float
 ) -> None:
     said = value if isinstance(value, str) else value()
@@ -170,7 +170,7 @@ def test_9_the_delivery_waits_as_long_as_a_server_requests(
 
 
 @pytest.mark.parametrize("value", ["1", "soon", "-5", ""])
-def test_9_a_short_or_invalid_retry_after_does_not_delay_the_next_attempt(
+def test_9_a_request_is_repeated_within_the_attempt_after_a_short_or_invalid_retry_after(
     server: RealServer, relay: Relay, front: MisbehavingServer, value: str
 ) -> None:
     relay.instead["POST"] = [scim_error(429, **{"Retry-After": value})]

@@ -1,6 +1,6 @@
-"""Deliveries to third-party SCIM servers: requested delays, outages, floods, redelivery, secrecy.
+"""Deliveries to third-party SCIM servers: requested delays, outages, many dead letters, many deletions, and the secrecy of the token.
 
-The numbers in the names are those of the table in docs/reference/scim.md.
+The numbers in the names of tests are the numbers of rows in the table in docs/reference/scim.md.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MakeStream = Callable[..., EventStream]
 
 @pytest.fixture
 def make_stream(tenant: Tenant) -> MakeStream:
-    """Create a stream to a deployed action for `base_url`, at the end of the tenant's log."""
+    """Return a function that creates a stream to the server at `base_url`. The stream begins at the end of the tenant's log."""
 
     def make(base_url: str, **options: Any) -> EventStream:
         secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0"}
@@ -58,7 +58,7 @@ def make_stream(tenant: Tenant) -> MakeStream:
 
 
 def deliver(stream: EventStream) -> dict[str, int]:
-    """Number, dispatch, and deliver all due events. Return the number of deliveries in each state."""
+    """Number and dispatch the new events, and make all due deliveries. Return the number of deliveries in each state."""
     number_tenant(stream.tenant_id)
     dispatch.dispatch_tenant(stream.tenant_id)
     claim = lanes.claim_oldest(stream.pk)
@@ -104,7 +104,7 @@ def test_12_an_outage_holds_the_stream_without_dead_letters_and_keeps_the_order(
     front: MisbehavingServer,
     settings: Settings,
 ) -> None:
-    """tests/faults/test_provisioning_outage.py runs this test with 1,000 users, real workers and real time."""
+    """tests/faults/test_provisioning_outage.py repeats this test with 1,000 users, real workers and real waiting times."""
     settings.DELIVERY_RETRY_DELAYS = [0.0] * 5
     settings.BREAKER_FAILURES, settings.BREAKER_USERS = 5, 3
     stream = make_stream(front.base_url)
@@ -172,7 +172,7 @@ def test_13_five_hundred_dead_letters_are_redelivered_by_a_canceled_job_and_a_se
     end = progress_of(Job.objects.of(tenant.pk).get(pk=rest.pk))
     assert (end.total, end.left, end.failed) == (260, 0, 0)
     assert half.superseded + end.superseded == 50
-    # Each dead letter has the author and the reason of its redelivery, and no newer value was overwritten.
+    # Each dead letter names the author and the reason of its redelivery, and no newer value was overwritten.
     told = DeadLetter.objects.filter(stream_id=stream.pk, state="resolved").values_list("redelivery_actor", "redelivery_reason")
     assert sorted(told) == [("ada@example.test", "fixed")] * 240 + [("bob@example.test", "")] * 260
     found = {user["externalId"]: user["displayName"] for user in server.users()}
@@ -210,7 +210,7 @@ def test_14_the_token_is_not_in_rows_logs_pages_or_files(
 
 
 def rows_with(secret: str) -> list[str]:
-    """Return the tables that contain the secret, as text or as bytes of text."""
+    """Return the names of the tables that contain the secret as text, or its bytes in hexadecimal digits."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         tables = [name for (name,) in cursor.fetchall()]
@@ -223,7 +223,7 @@ def rows_with(secret: str) -> list[str]:
 
 
 def everything_shown(tenant: Tenant, stream: EventStream) -> list[str]:
-    """Return the pages, files and responses that show deliveries, dead letters, attempts and the action."""
+    """Return the contents of the pages, files and responses that show deliveries, dead letters, attempts and the action."""
     browser = browser_of(new_staff(tenant))
     pages = [reverse("admin:provisioning_deadletter_changelist"), reverse("admin:provisioning_delivery_changelist")]
     models: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""Finding the right user on third-party servers, and writing in the mode that each server supports.
+"""Lookups of the right user on third-party servers, and writes in the mode that each server supports.
 
-The numbers in the names are those of the table in docs/reference/scim.md.
+The numbers in the names of tests are the numbers of rows in the table in docs/reference/scim.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ODD_IDS = [
     "a#b",
     "a b",
 ]
-# SCIMMY 1.3.5 compares the escaped text of a filter, so it does not find a value that must be escaped.
+# SCIMMY 1.3.5 compares values with the escaped text of a filter, so it does not find a value with characters that must be escaped.
 NEVER_FOUND = {"scimmy": {"database|a\\b", "database|a\tb"}}
 
 

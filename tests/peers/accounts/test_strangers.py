@@ -139,7 +139,7 @@ def test_foreign_account_named_like_the_id_of_a_deleted_account_is_not_ours(side
 
 
 def test_foreign_account_named_like_the_key_of_our_user_is_not_ours(side: Side, strangers: Strangers) -> None:
-    """For a filter on the key, saml-jackson 26.2.0 compares user names. The requests with which the service tests filters do not show this."""
+    """For a filter on the key, saml-jackson 26.2.0 compares user names. The service tests filters before use, but does not notice this."""
     strangers.add("database|7f3a9c")
     strangers.add(TAKEN)
     assert refused(side.create(TAKEN, identifier="7f3a9c"))

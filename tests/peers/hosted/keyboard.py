@@ -31,7 +31,7 @@ class Keyboard:
         self._page = walk.page
 
     def go_to(self, selector: str) -> None:
-        """Press Tab until the element has the focus. Every focused element must be visible, and must follow the previous one in the document."""
+        """Press Tab until the element has the focus. The focused elements must be visible and occur in the order of the document."""
         wanted = f"document.activeElement.matches({json.dumps(selector)})"
         # Wait for the first paint. Before, Chromium ignores keys, and the focus may still move to a field with `autofocus`.
         self._page.until("performance.getEntriesByType('paint').length > 0")

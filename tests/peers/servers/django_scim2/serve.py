@@ -1,7 +1,7 @@
 """Runs a SCIM server built with unmodified django-scim2. This file sets up its storage, its token and its port.
 
-Run as `serve.py PORT FOLDER` in its own environment. The variable SCIM_TOKEN has the bearer token, and the database is a file in
-the folder.
+Run as `serve.py PORT FOLDER` in a separate Python environment. The environment variable SCIM_TOKEN contains the bearer token. The
+database is a file in the folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adds the attribute `externalId` to the filter of django-scim2, which does not contain it by default."""
+"""Makes django-scim2 filter users by the attribute `externalId`, which it does not support by default."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from django_scim.filters import UserFilterQuery
 
 
 class UserFilter(UserFilterQuery):
-    """Without the additional entry of the map, a filter on `externalId` finds no user."""
+    """A filter whose map also contains `externalId`. Without this entry, a filter on `externalId` finds no user."""
 
     attr_map = {**UserFilterQuery.attr_map, ("externalId", None, None): "scim_external_id"}

@@ -8,7 +8,7 @@ from django_scim.models import AbstractSCIMGroupMixin, AbstractSCIMUserMixin
 
 
 class Group(AbstractSCIMGroupMixin):
-    """A group. No test creates a group."""
+    """A group, which django-scim2 requires. No test creates a group."""
 
     name = models.CharField(max_length=100)
 

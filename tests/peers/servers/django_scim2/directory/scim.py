@@ -1,4 +1,4 @@
-"""The base URL of django-scim2, and the token that it requires."""
+"""The base URL of django-scim2, and the middleware that checks its bearer token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ urlpatterns = [path("scim/v2/", include("django_scim.urls", namespace="scim"))]
 
 
 class BearerMiddleware:
-    """Marks a request that contains the token as authenticated."""
+    """Middleware that marks a request with the bearer token as authenticated."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
