@@ -1,4 +1,4 @@
-"""How PostgreSQL runs a statement: the nodes of its plan, and the number of rows that it reads and discards."""
+"""How PostgreSQL runs a statement: the nodes of the plan, and the number of rows that the statement reads and discards."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db import connection, transaction
 
-# Small tables of tests: without these settings, PostgreSQL scans or sorts them instead of using the index that a large table needs.
+# Make PostgreSQL use indexes. It would scan or sort the small tables of tests, although it would use an index for a large table.
 _INDEXES = "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
 
 
 def plan_of(statement: str, values: Mapping[str, Any] | Sequence[Any], *, analyzed: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Run a statement, with indexes where possible. Roll it back, and return the nodes of its plan.
+    """Run a statement with indexes where possible, roll it back, and return the nodes of its plan.
 
-    Before the statement, ANALYZE renews the statistics of the tables in `analyzed`. The rollback restores the old statistics.
+    Before the statement, ANALYZE renews the statistics of the tables in `analyzed`. The rollback also restores the old statistics.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_INDEXES)
@@ -27,9 +27,9 @@ def plan_of(statement: str, values: Mapping[str, Any] | Sequence[Any], *, analyz
 
 
 def read_in_vain(statement: str, values: Mapping[str, Any] | Sequence[Any], *, table: str) -> int:
-    """Return how many rows of `table` the statement reads and then filters out. The statement must read the table.
+    """Return the number of rows of `table` that the statement reads and then filters out. Fail if the statement does not read the table.
 
-    Renews the statistics of the table first: with old statistics, PostgreSQL could choose an index for another order.
+    First, renew the statistics of the table. With old statistics, PostgreSQL could choose an index for another order.
     """
     plan = plan_of(statement, values, analyzed=[table])
     nodes = [node for node in plan if node.get("Relation Name") == table and node["Node Type"] != "ModifyTable"]

@@ -43,7 +43,7 @@ def changed(**changes: Any) -> dict[str, Any]:
 
 
 def everybody(server: RealServer) -> Callable[[Received], Wire | None]:
-    """Answer every lookup with all users of the real server, like a server that ignores filters or treats them as patterns."""
+    """Return a function that answers every lookup with all users of the server, like a server that ignores filters."""
     return lambda request: listing(*server.users()) if request.filter else None
 
 
@@ -61,10 +61,10 @@ def test_1_changing_and_deleting_one_user_does_not_change_another_user_of_the_co
 
 
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_1_a_filter_treated_as_a_pattern_never_selects_a_foreign_account(
+def test_1_no_foreign_account_is_written_on_a_server_that_treats_a_filter_as_a_pattern(
     server: RealServer, relay: Relay, front: MisbehavingServer, event_type: str
 ) -> None:
-    """Like scimgateway, answer a lookup with all users whose key has the same beginning."""
+    """The server answers a lookup with all users whose keys have the same beginning, as scimgateway does."""
     for name in "ac":
         server.add(externalId=f"auth0|{name}", userName=name)
     strangers = server.users()
@@ -94,7 +94,7 @@ def test_3_changes_of_a_user_with_an_unusual_key_affect_only_its_account(server:
     updated = run_event(server.base_url, "user.updated", changed(user_id=user_id, name="New"))
     deleted = run_event(server.base_url, "user.deleted", document)
     if user_id in NEVER_FOUND.get(server.name, set()):
-        # This is a limit of the server, reported with a warning. No other account is mistaken for the user.
+        # The server cannot find this key. The service reports this with a warning, and does not write to another account.
         assert (updated.reason, deleted.reason) == ("no user to update", "no user to delete")
         assert sorted(found["externalId"] for found in server.users()) == sorted([user_id, "database|bystander"])
         return
@@ -103,7 +103,7 @@ def test_3_changes_of_a_user_with_an_unusual_key_affect_only_its_account(server:
 
 
 @pytest.mark.parametrize("mode", ["put", "patch_per_attribute"])
-def test_5_a_change_of_the_email_address_is_applied_through_the_correlation_key(server: RealServer, mode: str) -> None:
+def test_5_an_account_is_found_by_its_key_after_a_change_of_the_email_address(server: RealServer, mode: str) -> None:
     run_event(server.base_url)
     moved = changed(email="new@example.test")
     assert run_event(server.base_url, "user.updated", moved, options={"update_mode": mode}).reason == "updated"
@@ -121,7 +121,7 @@ def without_external_id(request: Received) -> Wire | None:
 def test_5_if_the_key_cannot_be_filtered_a_changed_name_is_applied_and_a_changed_email_address_is_not(
     server: RealServer, relay: Relay, front: MisbehavingServer
 ) -> None:
-    """The documented limit: only the name can be searched, and the name has changed."""
+    """The documented limit: if the key cannot be searched, the service searches for the name, and after the change it has another name."""
     relay.refuses = without_external_id
     run_event(front.base_url)
     assert run_event(front.base_url, "user.updated", changed(name="New")).reason == "updated"
@@ -133,12 +133,12 @@ def test_5_if_the_key_cannot_be_filtered_a_changed_name_is_applied_and_a_changed
     assert server.users() == []
 
 
-# Effects of a PATCH without a path on each server. SCIMMY adds the elements to the existing elements.
+# The update modes that work on each server. In the mode `patch`, a PATCH has no path, and SCIMMY adds list elements to the old elements.
 RIGHT_MODES = {"scim2-server": ["put", "patch", "patch_per_attribute"], "scimmy": ["put", "patch_per_attribute"]}
 
 
 @pytest.mark.parametrize("mode", ["put", "patch", "patch_per_attribute"])
-def test_6_supported_modes_do_not_duplicate_or_corrupt_values(server: RealServer, mode: str) -> None:
+def test_6_modes_that_work_on_a_server_do_not_duplicate_or_corrupt_values(server: RealServer, mode: str) -> None:
     options = {"update_mode": mode, "enterprise": True}
     document = changed(app_metadata={"department": "Tours"}, user_metadata={"phone": "+4712345678"})
     run_event(server.base_url, "user.created", document, options=options)
@@ -148,7 +148,7 @@ def test_6_supported_modes_do_not_duplicate_or_corrupt_values(server: RealServer
     assert found is not None
     addresses = [entry["value"] for entry in found["emails"]]
     if mode not in RIGHT_MODES[server.name]:
-        # The server accepts the write and stores a wrong value, so the write check must read the user again.
+        # The server answers with success although it stores a wrong value. So the write check must read the user after the write.
         assert len(addresses) > 1
         return
     assert (addresses, len(found["phoneNumbers"])) == (["new@example.test"], 1)
@@ -179,7 +179,7 @@ def test_8_an_id_that_cannot_be_part_of_a_path_affects_no_account(
 
 @pytest.mark.parametrize("identifier", ["a/b", "a?b#c", "a%2e%2e", "../Users"])
 @pytest.mark.parametrize("event_type", ["user.updated", "user.deleted"])
-def test_8_an_unusual_id_is_one_path_segment_and_no_other_account_is_written(
+def test_8_an_unusual_id_is_sent_as_one_path_segment_and_no_other_account_is_written(
     server: RealServer, relay: Relay, front: MisbehavingServer, identifier: str, event_type: str
 ) -> None:
     bystander = server.add(userName="bystander", externalId="database|bystander")

@@ -1,4 +1,4 @@
-"""Second factors at a login in a real browser with a virtual authenticator, on a phone and on a desktop."""
+"""Second factors at a login in a real browser with a virtual authenticator, as wide as a phone and as a desktop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 
 
 class Place:
-    """A tenant that always requires a second factor, its service, and an application."""
+    """A tenant with an application that always requires a second factor, and the URL of its service."""
 
     def __init__(self, tenant: Tenant, web: WebProcess, origin: str) -> None:
         self.tenant, self.origin = tenant, origin

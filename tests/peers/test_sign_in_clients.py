@@ -21,7 +21,7 @@ def test_openid_client_completes_every_flow(tenant: Tenant, database_connection:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
-    # Node searches for packages next to the program that it runs.
+    # Copy the driver beside the packages: Node searches for packages in the directory of the program.
     driver = [shutil.copy(DRIVERS / name, PLACE) for name in ("browser.mjs", "openid_client.mjs")][-1]
     with serving(tenant, tmp_path) as (web, certificate):
         given = described(tenant, database_connection, web)
@@ -71,7 +71,7 @@ def test_passport_auth0_logs_a_user_in(tenant: Tenant, database_connection: Conn
     with serving(tenant, tmp_path) as (web, certificate):
         given = described(tenant, database_connection, web)
         seen = drive([node, str(driver)], given, tmp_path, os.environ | {"NODE_EXTRA_CA_CERTS": str(certificate.authority)})
-        # The library sends its token in the URL of /userinfo.
+        # The library sends the access token in the URL of /userinfo.
         written = web.log.read_text()
     user = User.objects.of(tenant.pk).get(email=EMAIL)
     told = {"provider": user.provider, "id": user.user_id, "email": EMAIL, "name": user.name, "updated": "number", "hasIdToken": True}

@@ -1,4 +1,4 @@
-"""The hosted pages in a real browser: with the keyboard, without script, in dark mode, on a phone."""
+"""The hosted pages in a real browser: with the keyboard, without scripts, in dark mode, and as wide as a phone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EMAIL, PASSWORD = "ada@example.test", "correct horse battery staple 7"
 AUDIENCE = "https://things.example.test/"
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
-# Two pages of one application: the target of redirects after logins, and a page that logs in silently in a frame.
+# Two pages of an application: the page to which a login redirects, and a page that logs in silently in a frame.
 LANDING = "<!doctype html><title>Application</title><p>You are back.</p>"
 SILENT = """<!doctype html><title>Waiting</title><script>
 addEventListener('message', (event) => { window.told = {origin: event.origin, ...event.data}; document.title = 'Told'; });
@@ -61,14 +61,14 @@ class Application:
         return f"{self.service}/authorize?{urlencode(asked | parameters)}"
 
     def page(self, **parameters: str) -> Page:
-        """Open `/authorize` in a tab with its own profile."""
+        """Open `/authorize` in a new tab with its own profile, and return the tab."""
         page = self.browser.page()
         page.show_as()
         page.open(self.address(**parameters))
         return page
 
     def landed(self, page: Page) -> dict[str, str]:
-        """Wait until the application has received the response, and return its parameters."""
+        """Wait until the browser has been redirected to the application, and return the parameters of the response."""
         page.until(f"location.origin === {json.dumps(self.origin)}")
         query = parse_qs(urlsplit(str(page.evaluate("location.href"))).query)
         return {name: values[0] for name, values in query.items()}
@@ -110,7 +110,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture
 def make(tenant: Tenant, database_connection: Connection, origin: str, browser: Chromium) -> Iterator[Callable[..., Application]]:
-    """Return a function that creates the application, which is first-party by default."""
+    """Return a function that creates the application. By default, it is a first-party application, which needs no consent."""
     ApiResourceFactory.create(
         tenant_id=tenant.pk, identifier=AUDIENCE, name="Things", scopes=[{"value": "read:things", "description": "See your things"}]
     )

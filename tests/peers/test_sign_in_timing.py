@@ -1,4 +1,4 @@
-"""The time of a response does not reveal whether an account exists. Measured with the hashes of production.
+"""The time of a response does not reveal whether an account exists. The tests measure it with the password hashes of production.
 
 Requests for existing and for missing accounts alternate, so that the load of the machine affects both kinds alike. The test compares each
 request of the first kind with each request of the second kind, and computes the share of pairs in which the first request took longer. If
@@ -65,7 +65,10 @@ def connection(tenant: Tenant, client: Client) -> Connection:
 
 
 def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Received]:
-    """Return the duration of a request. Each request has a new IP address, for which no failed login is counted."""
+    """Send a request, and return its duration in seconds and the response.
+
+    Each request comes from a new IP address, for which no failed login was counted.
+    """
     number = next(_addresses)
     sent = {"client_id": client.client_id, **body}
     started = time.perf_counter()
@@ -81,7 +84,7 @@ def ask(client: Client, path: str, body: dict[str, Any]) -> tuple[float, Receive
 
 
 def share_of_slower(first: Callable[[int], float], second: Callable[[int], float]) -> float:
-    """Time one request of each kind in each round. Return the share of pairs in which the request of the first kind took longer."""
+    """Measure `PEOPLE` requests of each kind. Return the share of all pairs in which the request of the first kind took longer."""
     drawn = random.Random(7)
     for number in range(3):
         first(number), second(number)
@@ -105,7 +108,9 @@ def test_a_failed_login_takes_the_same_time_for_existing_and_missing_accounts(cl
     assert LOW < share < HIGH
 
 
-def test_the_measurement_detects_a_missing_hash(client: Client, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_measurement_detects_that_no_hash_is_computed_for_a_missing_account(
+    client: Client, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def careless(n: int) -> float:
         with monkeypatch.context() as patched:
             patched.setattr("authapi.accounts.password_login.stand_in", lambda *_: "gibberish")

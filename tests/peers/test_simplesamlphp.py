@@ -1,4 +1,4 @@
-"""Debian's SimpleSAMLphp in a real browser, as a service provider of this service and as the identity provider of a connection."""
+"""SimpleSAMLphp from Debian in a real browser, as an application of this service and as the identity provider of a connection."""
 
 from __future__ import annotations
 
@@ -120,6 +120,6 @@ def test_simplesamlphp_logs_a_user_in_and_out_as_an_identity_provider(
         reach(page, f"location.origin === {json.dumps(shop.origin)}", partner)
         assert not Session.objects.of(tenant.pk).exists()
         assert not SignIn.objects.of(tenant.pk).filter(is_success=False).exists()
-        # The session at the identity provider has also ended: SimpleSAMLphp asks for the password again.
+        # The session at the identity provider has also ended: SimpleSAMLphp shows its form for the password.
         page.open(f"{shop.origin}/login")
         reach(page, "document.querySelector('input[name=password]') !== null", partner)

@@ -1,4 +1,4 @@
-"""Second factors of staff in a real browser with a virtual authenticator: passkeys, codes, and the keyboard."""
+"""Second factors of staff in a real browser with a virtual authenticator: passkeys and app codes, also with the keyboard alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def staff(tenant: Tenant) -> Staff:
 
 
 class Person:
-    """A tab, its authenticator, and the actions of its user."""
+    """A staff member with a tab and a virtual authenticator. The methods are the actions of the staff member."""
 
     def __init__(self, browser: Chromium, web: WebProcess, *, verifies: bool = True) -> None:
         self.base = f"http://localhost:{web.address[1]}"
@@ -81,7 +81,7 @@ class Person:
         self.page.until("location.pathname !== '/admin/account/' && document.readyState === 'complete'")
 
     def grow_old(self) -> None:
-        """Make the last proof of the session older."""
+        """Set the time of the last proof of identity in the session to 1970, so that the proof is not recent."""
         cookies = self.page.send("Network.getCookies", urls=[self.base])["cookies"]
         session = SessionStore(next(cookie["value"] for cookie in cookies if cookie["name"] == "staff"))
         session["proof"] = {**session["proof"], "at": 0}
@@ -91,7 +91,7 @@ class Person:
         self.page.send("WebAuthn.setUserVerified", authenticatorId=self.authenticator, isUserVerified=verifies)
 
     def tab_to(self, script: str) -> None:
-        """Press Tab until the focused element matches."""
+        """Press Tab until `script` is true for the focused element, which is `focused` in the script."""
         for _ in range(40):
             if self.page.evaluate(f"((focused) => {script})(document.activeElement)"):
                 return
@@ -105,11 +105,11 @@ def person(browser: Chromium, web: WebProcess) -> Person:
 
 
 def is_clean(page: Page, name: str) -> None:
-    """Check a page in both color schemes, wide and narrow: the page fits, and axe finds nothing."""
+    """Check that axe finds no fault on a page, and that the page fits, in both color schemes and two widths."""
     assert barriers_of(page, is_whole=True) == [], name
 
 
-def test_an_account_that_requires_a_factor_adds_a_passkey_and_signs_in_with_it_alone(person: Person, staff: Staff) -> None:
+def test_an_account_that_must_have_a_factor_adds_a_passkey_and_signs_in_with_the_passkey_alone(person: Person, staff: Staff) -> None:
     person.give_password(staff)
     assert "requires a second factor" in person.page.text()
     person.add_passkey()
@@ -146,7 +146,7 @@ def test_a_passkey_without_user_verification_is_refused(person: Person, staff: S
 def test_an_app_can_be_added_and_used_with_the_keyboard_alone(person: Person, staff: Staff) -> None:
     person.give_password(staff)
     page = person.open("/admin/account/app/")
-    # The whole QR code is visible, because a camera needs its three corners and the margin.
+    # The whole QR code must be visible, because a camera needs its three corner marks and its margin.
     width = page.evaluate("document.querySelector('.qr').getBoundingClientRect().width")
     drawn = page.evaluate("document.querySelector('.qr svg path').getBoundingClientRect().width")
     assert 150 < drawn <= width
@@ -166,7 +166,7 @@ def test_an_app_can_be_added_and_used_with_the_keyboard_alone(person: Person, st
     page.send("Input.insertText", text=PASSWORD)
     page.press("Enter")
     person.at("/admin/login/factor/")
-    # Chromium moves the focus to a field with `autofocus` when it paints the page.
+    # Wait for the focus: Chromium moves it to a field with `autofocus` only when it paints the page.
     page.until("document.activeElement.name === 'code'")
     page.send("Input.insertText", text="000000")
     page.press("Enter")

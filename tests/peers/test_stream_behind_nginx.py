@@ -1,4 +1,4 @@
-"""`events doctor` with nginx. It reports faulty configurations by name, and reports nothing about a correct configuration."""
+"""`events doctor` with nginx. The doctor names the fault of a wrong configuration, and reports no fault of a correct configuration."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.peers.nginx import PROGRAM, nginx
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed: make test-peers")]
 
 RIGHT = "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_buffering off; gzip off; proxy_read_timeout 1h;"
-# A configuration that compresses. It must hide the header Content-Encoding of the service, because nginx does not compress a response with
-# this header.
+# A configuration that compresses responses. It must hide the header Content-Encoding of the service: nginx does not compress a response
+# that has this header.
 COMPRESSING = (
     "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_buffering on; proxy_ignore_headers X-Accel-Buffering;"
     " proxy_hide_header Content-Encoding; gzip on; gzip_proxied any; gzip_types text/event-stream;"
@@ -28,7 +28,7 @@ CUTTING = "proxy_http_version 1.1; proxy_set_header Connection ''; proxy_read_ti
 
 
 def examined(tenant: Tenant, location: str, directory: Path, *options: str, heartbeat_seconds: float = 0.5) -> tuple[int, dict[str, Any]]:
-    """Return the exit status of the doctor, and its findings by name."""
+    """Run the doctor against the service behind nginx. Return its exit status, and its findings by name."""
     with web_process("uvicorn", EVENTS_HEARTBEAT_SECONDS=str(heartbeat_seconds)) as web:
         target = make_target(tenant, web.address)
         with nginx(web.address[1], location, directory) as port:
@@ -38,7 +38,7 @@ def examined(tenant: Tenant, location: str, directory: Path, *options: str, hear
     return done.returncode, {finding["check"]: finding for finding in document["findings"]}
 
 
-def test_the_doctor_reports_nothing_about_a_correct_configuration(tenant: Tenant, tmp_path: Path) -> None:
+def test_the_doctor_reports_no_fault_of_a_correct_configuration(tenant: Tenant, tmp_path: Path) -> None:
     status, findings = examined(tenant, RIGHT, tmp_path, "--slots")
     assert (status, {finding["verdict"] for finding in findings.values()}) == (0, {"ok", "skip"}), findings
 

@@ -1,4 +1,7 @@
-"""The stream behind third-party proxies. A proxy must not delay or compress the stream, or keep it open after the client has left."""
+"""The event stream behind third-party proxies. A proxy must not delay or compress the stream.
+
+After the client has disconnected, the proxy must not keep its own connection to the service open.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tests.peers.proxies import PROXIES, Running, proxy
 pytestmark = pytest.mark.peer
 
 HEARTBEAT_SECONDS = 0.5
-# A buffered frame waits for the next frame or forever. A busy machine adds a much shorter delay than this.
+# The limit for the delay of a frame. A buffered frame arrives with the next frame or never. A busy machine delays a frame much less.
 PROMPT_SECONDS = 2.0
 
 
@@ -40,13 +43,13 @@ def front(request: pytest.FixtureRequest, web: WebProcess) -> Iterator[Running]:
 
 @pytest.fixture
 def target(front: Running, tenant: Tenant) -> Target:
-    """A new tenant behind the proxy. The tenant may have one open stream."""
+    """Return a new tenant behind the proxy. The tenant may have only one open stream."""
     Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=1)
     return make_target(tenant, front.address)
 
 
 def _subscribed_when_free(target: Target, token: str, *, within: float = 5.0, **options: Any) -> Subscriber:
-    """Open the tenant's only stream as soon as the slot of the previous one is free."""
+    """Open the only stream of the tenant. Repeat the request for at most `within` seconds until the slot of the previous stream is free."""
     deadline = time.monotonic() + within
     while True:
         stream = target.subscribe(token=token, **options)
@@ -54,7 +57,7 @@ def _subscribed_when_free(target: Target, token: str, *, within: float = 5.0, **
             return stream
         assert stream.status == 403
         stream.close()
-        assert time.monotonic() < deadline, "the proxy keeps its own connection to us open"
+        assert time.monotonic() < deadline, "the proxy keeps its connection to the service open"
         time.sleep(0.1)
 
 

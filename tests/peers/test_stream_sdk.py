@@ -1,4 +1,4 @@
-"""Unmodified client libraries read the stream. They ignore comments between the messages, and read canaries as events."""
+"""Unmodified client libraries read the event stream. They ignore comments between the messages, and read canaries as events."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _until(lines: Iterator[str], event_id: str) -> list[dict[str, Any]]:
 
 
 def _kind(message: dict[str, Any]) -> str:
-    """Return the type of a message. One client names it as on the wire, and the other client uses a class."""
+    """Return the type of a message. One client prints the type as on the wire, and the other client prints the name of a class."""
     return re.sub(r"[^a-z]", "", message["kind"].lower())
 
 
@@ -66,14 +66,14 @@ def client(request: pytest.FixtureRequest) -> list[str]:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "auth0").exists():
         pytest.skip("the Node client is not installed: make test-peers")
-    # Node searches for packages next to the program that it runs.
+    # Copy the driver beside the packages: Node searches for packages in the directory of the program.
     return [node, str(shutil.copy(DRIVERS / "stream.js", PLACE / "stream.js"))]
 
 
 def test_a_client_reads_events_heartbeats_and_canaries(
     client: list[str], tenant: Tenant, database_connection: Connection, settings: Settings
 ) -> None:
-    # The clients use the field names of their own service for the envelope.
+    # The clients expect the prefix of their own vendor in the field names of the envelope.
     settings.EVENT_ATTRIBUTE_PREFIX = "a0"
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
         token = access_token(tenant, global_client(tenant))
@@ -83,7 +83,7 @@ def test_a_client_reads_events_heartbeats_and_canaries(
             try:
                 opening = json.loads(running.stdout.readline())
                 assert "offsetonly" in _kind(opening)
-                # The client is certainly connected now, because it has received a heartbeat with its comments.
+                # The client has received a heartbeat, so it is connected now, and the comments of the heartbeat did not disturb it.
                 beat = json.loads(running.stdout.readline())
                 assert (beat["kind"], beat["offset"]) == (opening["kind"], opening["offset"])
                 canary = _until(running.stdout, _canary(web, token))[-1]
@@ -118,7 +118,7 @@ def test_the_models_of_the_python_client_accept_every_type(tenant: Tenant, setti
     with change_context(_causes(tenant)[cause]):
         tell_every_type(tenant)
     number_tenant(tenant.pk)
-    # The client drops a message that its models refuse, and only logs a warning.
+    # If its models refuse a message, the client drops the message and only logs a warning.
     recorded = list(Event.objects.filter(tenant_id=tenant.pk).order_by("pk").values_list("event_id", flat=True))
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
         arguments = [str(PYTHON), str(DRIVERS / "stream.py"), f"http://127.0.0.1:{web.address[1]}/api/v2"]

@@ -1,4 +1,4 @@
-"""Applications with three protocols share one login in a real browser. A logout at one application ends all logins."""
+"""Three applications with three protocols share one session in a real browser. A logout at one application ends all logins."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class World:
         return (self.shop, self.payroll, self.archive)
 
     def reach(self, application: Listener, path: str) -> None:
-        """Open a page of an application, and wait until the browser has returned after all redirects."""
+        """Open a page of an application, and wait until the browser is back at the application after all redirects."""
         self.page.open(f"{application.origin}{path}")
         self.arrive(application)
 
@@ -72,7 +72,7 @@ class World:
             pytest.fail(str(seen))
 
     def log_in(self) -> None:
-        """Log in at the shop with the password, and then at the other applications without further input."""
+        """Log in at the shop with the password, and then at the other applications, which require no input."""
         self.page.open(f"{self.shop.origin}/login")
         self.page.fill("input[autocomplete=username]", EMAIL)
         self.page.fill("input[type=password]", PASSWORD)
@@ -82,7 +82,7 @@ class World:
         self.reach(self.archive, "/login")
 
     def shown(self) -> dict[str, str]:
-        """Return the logged-in user that each application shows."""
+        """Return the text that each application shows: the logged-in user, or a request to log in."""
         said = {}
         for application in self.applications:
             self.page.open(f"{application.origin}/")
@@ -104,7 +104,7 @@ def _driven(driver: str, place: Path, package: str) -> Iterator[Partner]:
     program = shutil.which("node")
     if program is None or not (place / "node_modules" / package).exists():
         pytest.skip(f"{package} is not installed: make test-peers")
-    # Node searches for packages next to the program that it runs.
+    # Copy the driver beside the packages: Node searches for packages in the directory of the program.
     with partner([program, str(shutil.copy(DRIVERS / driver, place))]) as running:
         yield running
 
@@ -156,13 +156,13 @@ def _saml_options(payroll: Listener, entry: str, certificates: list[str]) -> dic
         "publicCert": pem_of(trusted()),
         "signatureAlgorithm": "sha256",
         "digestAlgorithm": "sha256",
-        # With "always", the library also requires the id of a login in the response to a logout.
+        # With the value "always", the library would also require the id of a login request in the response to a logout.
         "validateInResponseTo": "ifPresent",
     }
 
 
 def tell_by_the_back_channel() -> None:
-    """Run the waiting jobs of the worker."""
+    """Send the back-channel notices that wait, as a worker does."""
     for notice in due_notices():
         tasks.send_logout_notice(str(notice))
 

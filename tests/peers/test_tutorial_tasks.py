@@ -1,4 +1,7 @@
-"""What the tutorials and the README do in the admin, in a real browser: add a user, read a dead letter and redeliver it, find a login."""
+"""The tasks of the tutorials and the README in the admin, in a real browser.
+
+The tasks are to add a user, to read and redeliver a dead letter, and to find a login.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def world(tenant: Tenant) -> Iterator[AdminWorld]:
 
 @pytest.fixture
 def page(web: WebProcess, world: AdminWorld) -> Iterator[Page]:
-    """The start page, as the administrator of the tenant sees it."""
+    """Return a tab with the start page of the admin, in which an administrator of the tenant is signed in."""
     session, base = browser_of(new_staff(world.tenant)), f"http://127.0.0.1:{web.address[1]}"
     with chromium() as browser:
         tab = browser.page()
@@ -52,14 +55,14 @@ def page(web: WebProcess, world: AdminWorld) -> Iterator[Page]:
 
 
 def follow(page: Page, script: str) -> None:
-    """Click an element and wait for the next page."""
+    """Click the element that the JavaScript expression `script` selects, and wait for the next page."""
     page.evaluate("window.isOld = true")
     page.evaluate(f"{script}.click()")
     page.until("!window.isOld && document.readyState === 'complete'", seconds=20)
 
 
 def go(page: Page, title: str) -> None:
-    """Open a list from the navigation."""
+    """Open a list with its link in the navigation."""
     follow(page, f"[...document.querySelectorAll('#nav-sidebar a')].find((link) => link.textContent.trim() === '{title}')")
     assert title in page.text("h1")
 
@@ -72,7 +75,7 @@ def row_of(text: str) -> str:
     return f"[...document.querySelectorAll('#content tbody tr')].find((row) => row.textContent.includes('{text}'))"
 
 
-def test_a_user_is_added_and_the_event_appears_in_the_log(page: Page, world: AdminWorld) -> None:
+def test_a_user_can_be_added_and_the_event_appears_in_the_log(page: Page, world: AdminWorld) -> None:
     go(page, "Users")
     follow(page, link("Add user"))
     page.fill("#id_email", "mary@example.test")
@@ -89,7 +92,7 @@ def test_a_user_is_added_and_the_event_appears_in_the_log(page: Page, world: Adm
     assert page.complaints == []
 
 
-def test_a_dead_letter_says_why_and_is_redelivered(page: Page, world: AdminWorld) -> None:
+def test_the_page_of_a_dead_letter_names_the_error_and_can_redeliver_it(page: Page, world: AdminWorld) -> None:
     go(page, "Dead letters")
     assert "answered 409" in page.evaluate(f"{row_of('Ada Lovelace')}.innerText")
     follow(page, f"{row_of('Ada Lovelace')}.querySelector('th a')")
@@ -106,7 +109,7 @@ def test_a_dead_letter_says_why_and_is_redelivered(page: Page, world: AdminWorld
     assert page.complaints == []
 
 
-def test_a_login_is_in_the_sign_in_log_and_its_session_on_the_page_of_the_user(page: Page, world: AdminWorld) -> None:
+def test_a_login_is_in_the_sign_in_log_and_its_session_is_on_the_page_of_the_user(page: Page, world: AdminWorld) -> None:
     go(page, "Sign-in log")
     assert "Shop" in page.evaluate(f"{row_of('Ada Lovelace')}.innerText")
     go(page, "Users")

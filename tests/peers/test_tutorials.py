@@ -1,4 +1,4 @@
-"""Follows the Node parts of the tutorials word by word against a running service."""
+"""Runs the Node parts of the tutorials exactly as they are printed, against a running service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of operations contains exactly the operations of the installed client libraries."""
+"""The table of the operations of the upstream interface contains exactly the operations of the installed client libraries."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from config.upstream.table import Kind, table
 pytestmark = pytest.mark.peer
 
 KNOWN = {(entry.method, entry.path): entry.name for entry in table() if entry.kind is not Kind.ADDITION}
-# Operations that exist only in the Node library, which is newer than the Python library.
+# Operations that only the Node library has, because it is newer than the Python library.
 ONLY_NODE = {place for place, name in KNOWN.items() if name.startswith("organizations.organization_template.")}
 _NODE_CALL = re.compile(r"(?:`([^`\n]*)`|\"([^\"\n]*)\")\),?\s*method: \"(\w+)\"")
 
 
 def python_operations() -> dict[tuple[str, str], str]:
-    """Return every request of the Python library with the name of its method, from its source."""
+    """Return the HTTP method and path of every request in the source of the Python library, with the name of the library's method."""
     root = next((PLACE / "python" / "lib").glob("python3*/site-packages/auth0/management"), None)
     if root is None:
         pytest.skip("the Python client is not installed: make test-peers")
@@ -51,7 +51,7 @@ def _path_of(expression: ast.expr) -> str:
 
 
 def node_operations(root: Path) -> set[tuple[str, str]]:
-    """Return every request of the Node library."""
+    """Return the HTTP method and path of every request in the source of the Node library."""
     found = set()
     for file in root.rglob("Client.js"):
         for template, plain, method in _NODE_CALL.findall(file.read_text()):

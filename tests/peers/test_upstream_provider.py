@@ -1,4 +1,4 @@
-"""Logins through a third-party provider: npm oidc-provider with its own pages, required PKCE and `iss` in its responses."""
+"""Logins at a third-party provider: oidc-provider of npm with its own pages, which requires PKCE and sends `iss` in its responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def provider(callback: str, algorithm: str) -> Iterator[str]:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "oidc-provider").exists():
         pytest.skip("oidc-provider is not installed: make test-peers")
-    # Node searches for packages next to the file that imports them.
+    # Copy the driver beside the packages: Node searches for packages in the directory of the program.
     driver = Path(shutil.copy(_DRIVER, PLACE))
     port = free_port()
     with listening([node, str(driver), str(port), callback, algorithm], port):
@@ -40,7 +40,7 @@ def provider(callback: str, algorithm: str) -> Iterator[str]:
 
 
 def log_in(address: str, name: str) -> str:
-    """Use the provider's pages with a browser. Return the URL of the final redirect."""
+    """Log in and consent on the pages of the provider. Return the URL to which the provider redirects the browser."""
     browser = requests.Session()
     page = browser.get(address, timeout=30)
     for prompt in ("login", "consent"):

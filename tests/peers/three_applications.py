@@ -1,4 +1,4 @@
-"""Applications with three protocols and their own web servers. Each shows the logged-in user at `/`."""
+"""Applications with three protocols and their own web servers. Each application shows the logged-in user at `/`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLEAN_UP = "wsignoutcleanup1.0"
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: its parameters from the query or the form, and the exact query text."""
+    """A request to an application: its parameters from the query or form, the exact query string, and the login cookie."""
 
     fields: Mapping[str, str]
     query: str
@@ -33,7 +33,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Said:
-    """A response: a page, or a redirect. `logs_in` names the user who is logged in in this browser afterwards."""
+    """A response of an application: a page or a redirect. `logs_in` is the id of the login that the browser gets as its cookie."""
 
     page: str = ""
     location: str = ""
@@ -42,7 +42,10 @@ class Said:
 
 @dataclass
 class Listener:
-    """The web server of an application. `people` maps the id of each login to its user, so that a back-channel logout can end the login."""
+    """The web server of an application.
+
+    `people` maps the id of each login to the user. A back-channel logout ends a login by removing its id.
+    """
 
     title: str
     port: int = 0
@@ -65,16 +68,16 @@ class Listener:
         try:
             return route(Asked(fields, parts.query, cookie))
         except Exception as error:
-            # A test reads the reason from this list. The page shows only a summary.
+            # Store the reason for the test. The page does not show it.
             self.failures.append(f"{target}: {error!r}")
             return Said(page="This went wrong.")
 
 
 @contextmanager
 def listening(title: str) -> Iterator[Listener]:
-    """Run the web server of an application without pages."""
+    """Run the web server of an application, and yield the application. Its routes are added later."""
     listener = Listener(title)
-    # A browser sends the cookies of a host to all of its ports.
+    # Each application needs its own cookie name, because a browser sends the cookies of a host to all ports of the host.
     name = f"{title.lower()}_login"
 
     class Pages(BaseHTTPRequestHandler):
@@ -111,7 +114,7 @@ def listening(title: str) -> Iterator[Listener]:
 
 
 def speak_oidc(listener: Listener, *, service: str, client_id: str, secret: str, **more: str) -> None:
-    """OpenID Connect: the code flow, RP-initiated logout, and back-channel logout. `more` is added to login requests."""
+    """Add routes for OpenID Connect: the code flow, RP-initiated logout and back-channel logout. `more` is added to login requests."""
     tokens: dict[str, str] = {}
 
     def log_in(asked: Asked) -> Said:
@@ -150,7 +153,7 @@ def speak_oidc(listener: Listener, *, service: str, client_id: str, secret: str,
 
 
 def speak_saml(listener: Listener, node: Partner, *, options: Mapping[str, Any]) -> None:
-    """SAML with node-saml: requests by redirect, and single logout started by either party."""
+    """Add routes for SAML with node-saml: requests by redirect, and single logout that either party starts."""
     node("make", name="sp", options=options)
     profiles: dict[str, Any] = {}
 
@@ -179,7 +182,7 @@ def speak_saml(listener: Listener, node: Partner, *, options: Mapping[str, Any])
 
 
 def speak_wsfed(listener: Listener, federation: Partner, *, service: str, options: Mapping[str, Any]) -> None:
-    """WS-Federation with passport-wsfed-saml2. The library leaves sign-out and cleanup to the application."""
+    """Add routes for WS-Federation with passport-wsfed-saml2. The library does not implement sign-out and cleanup, so the routes do."""
     federation("make", name="rp", options=options)
 
     def log_in(asked: Asked) -> Said:
@@ -187,7 +190,7 @@ def speak_wsfed(listener: Listener, federation: Partner, *, service: str, option
 
     def consume(asked: Asked) -> Said:
         if asked.fields.get("wa") == _CLEAN_UP:
-            # The request names no user. It applies to the browser that sends it.
+            # The cleanup request names no user. It ends the login of the browser that sends the request.
             listener.people.pop(asked.cookie)
             return Said()
         read = federation("read", name="rp", fields=dict(asked.fields), address=f"{listener.origin}/wsfed")

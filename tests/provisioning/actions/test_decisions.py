@@ -1,4 +1,4 @@
-"""The order in which the SCIM action decides about one event, before it sends requests and after the responses."""
+"""How the SCIM action decides whether to skip an event, fail or send requests, and in which order it makes its checks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_missing_secret_holds_the_stream_before_any_other_check(name: str) -> 
         {"odd": True},
     ],
 )
-def test_the_skip_reason_of_a_malformed_event_lists_its_top_level_names(message: dict[str, Any]) -> None:
+def test_a_malformed_event_is_skipped_and_its_log_line_lists_the_top_level_names(message: dict[str, Any]) -> None:
     ran = run_without_requests(message=message)
     assert ran.reason == "malformed event"
     assert [(line["level"], line["fields"]["keys"]) for line in ran.lines] == [("warning", ", ".join(sorted(message)))]
@@ -52,7 +52,7 @@ def test_a_test_event_never_causes_a_request(event_type: str) -> None:
 
 
 @pytest.mark.parametrize("connection", ["staff", "People", "people1", "people2"])
-def test_an_event_of_another_connection_is_skipped(connection: str) -> None:
+def test_an_event_of_a_connection_outside_the_allow_list_is_skipped(connection: str) -> None:
     ran = run_without_requests(
         message=envelope("user.deleted", connection=connection), secrets={"SCIM_CONNECTION_ALLOWLIST": "people, partners"}
     )
@@ -70,7 +70,7 @@ def test_an_event_of_an_allowed_connection_is_processed(allowed: str) -> None:
         assert run_event(server.base_url, secrets={"SCIM_CONNECTION_ALLOWLIST": allowed}).reason == "created"
 
 
-def test_an_event_of_another_type_is_ignored_with_a_log_line() -> None:
+def test_an_event_of_an_unsupported_type_is_skipped_with_a_log_line() -> None:
     ran = run_without_requests(message=envelope("group.member.added"))
     assert (ran.reason, [line["message"] for line in ran.lines]) == ("unsupported type", ["unsupported type ignored"])
 
@@ -101,7 +101,7 @@ def test_success_writes_one_log_line_with_the_result() -> None:
 
 
 @pytest.mark.parametrize(("options", "mapping"), [({"update_mode": "odd"}, None), ({}, [{"path": "userName"}])])
-def test_an_action_that_became_invalid_after_saving_holds_the_stream(options: dict[str, Any], mapping: Any) -> None:
+def test_an_action_with_stored_options_or_a_mapping_that_are_invalid_holds_the_stream(options: dict[str, Any], mapping: Any) -> None:
     assert run_without_requests(options=options, mapping=mapping).failed.kind == "misconfigured"
 
 

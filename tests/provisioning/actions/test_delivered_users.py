@@ -1,4 +1,4 @@
-"""Changes of users reach a SCIM server: through real services, documents, the log, the delivery engine, and a real server."""
+"""Changes of users reach a SCIM server. Nothing is replaced: the services, the log, the delivery engine and the server are real."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def stream(tenant: Tenant, server: RealServer) -> Iterator[EventStream]:
 
 
 def deliver(tenant: Tenant, stream: EventStream) -> list[tuple[str, str]]:
-    """Number, dispatch and deliver everything once. Return the type and the state of every delivery so far, in order."""
+    """Number and dispatch the new events, and try to deliver each lane once.
+
+    Return the event type and the state of every delivery, in the order of the events.
+    """
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     for key in Delivery.objects.filter(stream_id=stream.pk).values_list("key", flat=True).distinct():
@@ -87,7 +90,7 @@ def test_a_stream_without_its_token_is_held_and_loses_no_event(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     action_id = stream.destination["action_id"]
-    # A version without its token cannot be deployed, but an older version may lack the token.
+    # A version without the token cannot be deployed. But a version that an older release deployed may lack the token.
     version = ActionVersion.objects.get(action_id=action_id, is_deployed=True)
     version.secrets = [secret for secret in version.secrets if secret["name"] != "SCIM_BEARER_TOKEN"]
     version.save(update_fields=["secrets"])

@@ -1,4 +1,4 @@
-"""Interruption of installed actions at their deadline, and restoring the previous timer."""
+"""An installed action is interrupted at its deadline, and the timer of the process is restored afterwards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.factories.scim_runs import envelope
 
 
 class Endless:
-    """An installed action that does not end. Its secret selects how it continues."""
+    """An installed action that does not end. The secret `WAY` selects what it does: run a loop, sleep, or catch every error."""
 
     def on_execute_event_stream(self, event: Event, api: Api) -> None:
         way = event.secrets["WAY"]
@@ -48,7 +48,7 @@ def test_an_installed_action_that_does_not_end_is_interrupted(tenant: Tenant, mo
         run_action(setup, envelope("user.created"), attempt=1, deadline_seconds=0.3, correlation_id="x", links=RunLinks(setup, 1))
     assert time.monotonic() - started < 5
     assert signal.getsignal(signal.SIGALRM) is before
-    # The interrupted database connection was closed. A new connection works.
+    # The service has closed the interrupted database connection, and a new connection works.
     assert Action.objects.of(tenant.pk).filter(pk=action.pk).exists()
 
 
@@ -60,7 +60,7 @@ def test_an_action_that_ends_in_time_is_not_interrupted_and_the_timer_is_removed
     assert signal.getitimer(signal.ITIMER_REAL)[0] <= before[1][0]
 
 
-def test_a_timer_that_other_code_has_set_continues() -> None:
+def test_a_timer_that_other_code_has_set_continues_after_an_interruption() -> None:
     heard: list[Any] = []
     handler = signal.signal(signal.SIGALRM, lambda *said: heard.append(said))
     left, interval = signal.setitimer(signal.ITIMER_REAL, 20)
@@ -91,7 +91,7 @@ def test_an_interruption_that_the_action_catches_is_raised_again() -> None:
     assert len(caught) == 3
 
 
-def test_a_block_that_ends_at_the_deadline_is_not_interrupted_later() -> None:
+def test_code_after_a_block_that_ends_at_the_deadline_is_not_interrupted() -> None:
     before = signal.getsignal(signal.SIGALRM)
     for _ in range(300):
         limit = TimeLimit(0.001)
@@ -105,7 +105,7 @@ def test_a_block_that_ends_at_the_deadline_is_not_interrupted_later() -> None:
         assert signal.getsignal(signal.SIGALRM) is before
 
 
-def test_other_threads_are_not_interrupted() -> None:
+def test_a_time_limit_in_a_thread_other_than_the_main_thread_interrupts_nothing() -> None:
     said: list[str] = []
 
     def work() -> None:

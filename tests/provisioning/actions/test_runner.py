@@ -1,4 +1,4 @@
-"""The runner with a stored action: secrets, outcome, failures, and no secret in any result."""
+"""The runner with a stored action: its secrets, its outcomes and failures. No result contains a secret."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_outcome_contains_ids_log_lines_and_masked_exchanges(tenant: Tenant) 
     assert outcome.exchanges[0]["request_headers"]["Authorization"] == "***"
 
 
-def test_the_base_url_is_masked_but_numbers_and_names_are_not(tenant: Tenant) -> None:
+def test_the_base_url_is_masked_and_numbers_and_names_of_connections_are_not(tenant: Tenant) -> None:
     secrets = {"SCIM_TIMEOUT_MS": "1500", "SCIM_MAX_RETRIES": "1", "SCIM_CONNECTION_ALLOWLIST": "people"}
     with misbehaving_server(
         lambda request: reply(201, user("1", meta={"location": f"{server.base_url}/Users/1", "note": "1500 people"}))
@@ -108,7 +108,7 @@ def test_a_token_echoed_by_the_server_is_not_stored(
     assert TOKEN not in "".join(stored) + repr(vars(action)) + str(list(action.secrets.all()))
 
 
-def test_personal_data_of_a_fallback_lookup_is_not_in_the_recorded_path(tenant: Tenant) -> None:
+def test_the_user_name_of_a_second_lookup_is_masked_in_the_recorded_path(tenant: Tenant) -> None:
     with misbehaving_server(sequence(scim_error(400, "invalidFilter"), listing())) as server:
         outcome = run(scim_action(tenant, server.base_url), "user.updated")
     assert [kept["path"] for kept in outcome.exchanges] == [
@@ -147,7 +147,7 @@ def test_an_unknown_entry_point_holds_the_stream(tenant: Tenant) -> None:
         run(action)
 
 
-def test_a_passed_check_of_the_server_is_stored_with_the_action_and_used_by_the_next_run(tenant: Tenant) -> None:
+def test_the_next_run_does_not_repeat_the_test_of_the_filters_of_a_server(tenant: Tenant) -> None:
     def exact(request: Any) -> bytes:
         if request.verb == "PUT":
             return reply(204)
@@ -185,7 +185,7 @@ def test_a_run_ends_at_the_given_deadline(tenant: Tenant) -> None:
 
 
 class Installed:
-    """An installed action for a test."""
+    """An installed action that uses the cache and the log, and fails for deletions and updates."""
 
     def onExecuteEventStream(self, event: Event, api: Api) -> None:  # noqa: N802  (the documented name)
         data = event.message.data
@@ -207,7 +207,7 @@ def installed(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Action:
     return deploy_action(tenant_id=tenant.pk, action_id=action.pk)
 
 
-def test_an_installed_entry_point_gets_the_event_and_the_api(installed: Action) -> None:
+def test_an_installed_action_gets_the_event_and_the_api(installed: Action) -> None:
     outcome = run(installed)
     assert (outcome.status, outcome.reason) == ("delivered", "completed")
     assert outcome.log_lines == [

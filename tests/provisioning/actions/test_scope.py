@@ -1,4 +1,4 @@
-"""The scope of an action. Users outside the scope are skipped with a visible reason and without a request."""
+"""The scope of an action. Events of users outside the scope are skipped, with a recorded reason and without a request."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_scope_that_fails_for_the_user_fails_the_delivery_without_a_request(sc
         assert server.received == []
 
 
-def test_the_account_of_a_user_who_leaves_the_scope_does_not_change(
+def test_events_of_a_user_who_has_left_the_scope_do_not_change_the_account(
     tenant: Tenant, database_connection: Connection, scoped: ScopedAction
 ) -> None:
     with misbehaving_server(by_verb(POST=reply(201, user("7")), GET=listing())) as server:

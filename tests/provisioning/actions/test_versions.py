@@ -1,4 +1,4 @@
-"""Versions of an action. Deliveries run the deployed version and not the draft."""
+"""The versions of an action. Deliveries run the deployed version, and not the draft."""
 
 from __future__ import annotations
 

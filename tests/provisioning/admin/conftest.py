@@ -1,4 +1,4 @@
-"""Reuses the recording destination of the engine's tests."""
+"""The fixture of a destination that records deliveries, which the tests of the delivery engine define."""
 
 from tests.provisioning.engine.conftest import recorder, stream
 

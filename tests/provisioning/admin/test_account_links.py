@@ -1,4 +1,4 @@
-"""Account links in the admin: states, confirming suspects, and deleting links."""
+"""The pages of account links in the admin: their states, the confirmation of suspects, and the deletion of links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of an action: options as fields, errors at their fields, write-only secrets."""
+"""The form of an action. It shows options as fields and errors at their fields. Secrets can be written and not read."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_secret_is_removed_by_its_name_and_its_default_applies_again(browser: 
     assert "SCIM_TIMEOUT_MS" not in open_secrets(Action.objects.of(action.tenant_id).get(pk=action.pk))
 
 
-def test_the_choice_of_secrets_to_remove_is_shown_only_if_one_is_stored(browser: Client, tenant: Tenant, action: Action) -> None:
+def test_the_form_offers_to_remove_secrets_only_if_a_secret_is_stored(browser: Client, tenant: Tenant, action: Action) -> None:
     bare = ActionFactory.create(tenant_id=tenant.pk, name="bare", template="scim-user-provisioning", secrets={})
     assert "Remove secrets" in shown(browser.get(page(action)))
     assert "Remove secrets" not in shown(browser.get(page(bare)))
@@ -170,7 +170,7 @@ def test_an_action_within_its_budget_has_no_warning(browser: Client, action: Act
     assert TOKEN not in text
 
 
-def test_an_entry_point_has_its_own_options_instead_of_those_of_the_template(browser: Client, tenant: Tenant) -> None:
+def test_an_action_with_an_entry_point_has_its_own_options_instead_of_the_options_of_the_template(browser: Client, tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     sent = {"name": "own", "template": "", "entry_point": path, "options": '{"depth": 3}', "other_secrets": '{"KEY": "abc-def"}'}
     assert browser.post(reverse(ADD), sent).status_code == 302

@@ -1,4 +1,4 @@
-"""The pages of an action: mapping table, tests, versions. All of them work without scripts."""
+"""The pages of an action: the mapping table, tests and versions. Every page works without scripts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def page(action: Action, name: str) -> str:
 
 
 def table_of(rows: list[dict[str, Any]], **buttons: Any) -> dict[str, Any]:
-    """Return the form data of these rows."""
+    """Return the form data of a mapping table with these rows and buttons."""
     sent: dict[str, Any] = {"rows-TOTAL_FORMS": len(rows), "rows-INITIAL_FORMS": 0, "operation": "update", **buttons}
     for number, row in enumerate(rows):
         filled = {"when": "both", "if_empty": "omit", "enabled": True, "ORDER": number + 1, **row}
@@ -107,7 +107,7 @@ def test_rows_are_reordered_removed_and_added_with_numbers_and_checkboxes(browse
     assert shown.index('value="nickName"') < shown.index('value="externalId"')
 
 
-def test_errors_are_shown_at_their_row_and_nothing_is_saved(browser: Client, action: Action) -> None:
+def test_errors_are_shown_at_their_rows_and_no_row_is_saved(browser: Client, action: Action) -> None:
     rows = [ROWS[0], {"path": "na me", "source": "email"}, {"path": "title", "source": "nope(name)"}]
     answer = browser.post(page(action, "mapping"), table_of(rows, save="1"))
     shown = html.unescape(answer.content.decode())
@@ -130,7 +130,9 @@ def test_more_rows_can_be_requested_and_entered_values_are_kept(browser: Client,
     assert action.mapping is None
 
 
-def test_the_default_can_be_restored_and_equal_rows_count_as_the_default(browser: Client, action: Action) -> None:
+def test_the_default_mapping_can_be_restored_and_a_table_equal_to_the_default_is_saved_as_the_default(
+    browser: Client, action: Action
+) -> None:
     update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"mapping": ROWS})
     assert browser.post(page(action, "mapping"), table_of(ROWS, reset="1")).status_code == 302
     action.refresh_from_db()
@@ -277,7 +279,7 @@ def test_no_page_finds_a_user_of_another_tenant(browser: Client, action: Action)
         assert "The user does not exist." in browser.post(page(action, "mapping"), table_of(ROWS, preview="1", user=user)).content.decode()
 
 
-def test_an_entry_point_has_no_mapping_test_and_version_pages(browser: Client, tenant: Tenant) -> None:
+def test_an_action_with_an_entry_point_has_no_pages_for_the_mapping_tests_and_versions(browser: Client, tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     own = create_action(tenant_id=tenant.pk, name="own", entry_point_path=path)
     assert browser.get(page(own, "mapping")).status_code == 404

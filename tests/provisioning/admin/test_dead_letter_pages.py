@@ -1,4 +1,4 @@
-"""Dead letters in the admin: permissions, filters, kinds, decisions, jobs, exports and audit entries."""
+"""The pages of dead letters in the admin: permissions, filters, kinds of failure, decisions, jobs, exports and audit entries."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def browser(staff: Staff) -> Client:
 
 @pytest.fixture
 def lacks(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Remove permissions from the role of the account."""
+    """Return a function that removes permissions from the role of the account."""
 
     def take(*rights: Right) -> None:
         take_from_administrators(monkeypatch, *(right.value for right in rights))
@@ -264,7 +264,7 @@ def test_a_csv_export_contains_no_formulas_and_no_profiles(
 def test_an_export_is_streamed_under_asgi(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
-    # Django's async test client always sends this host name.
+    # Django's asynchronous test client always sends the host "testserver".
     settings.PLATFORM_HOST = "testserver"
     letters = bury(tenant, stream, recorder, "user:a", "user:b")
 

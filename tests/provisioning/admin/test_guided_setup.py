@@ -1,4 +1,4 @@
-"""Guided setup of a SCIM server. Nothing is delivered before the last step, and a setup can be continued or discarded."""
+"""The guided setup of a SCIM server. No event is delivered before the last step, and a setup can be continued or discarded."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_errors_name_the_fields_of_the_form(browser: Client) -> None:
     assert errors["SCIM_BASE_URL"].startswith("The address must be a URL with a host")
     assert errors["SCIM_BEARER_TOKEN"].startswith("The token must be printable ASCII")
     assert errors["SCIM_TIMEOUT_MS"].startswith("The time limit must be a whole number")
-    # The folded fields are open, because one of them has an error.
+    # The collapsed fields are open, because one of these fields has an error.
     assert "<details open>" in text_of(answer)
     assert "<details open>" not in text_of(browser.get(f"{BEGIN}new/"))
 
@@ -171,7 +171,7 @@ def test_a_setup_without_a_first_synchronization_enables_the_stream_immediately(
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_the_preview_names_the_user_of_its_report(
+def test_the_field_of_the_preview_contains_the_user_of_the_last_preview(
     browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     for name in ("anna", "bert"):
@@ -277,7 +277,7 @@ def test_the_overview_needs_no_query_for_each_setup(
         assert text_of(browser.get(BEGIN)).count("Discard") == 9
 
 
-def test_the_overview_shows_cards_on_a_phone_so_each_value_names_its_column(browser: Client, tenant: Tenant) -> None:
+def test_each_value_of_the_overview_names_its_column_because_a_phone_shows_rows_as_cards(browser: Client, tenant: Tenant) -> None:
     make_setups(tenant, 1)
 
     (table,) = re.findall(r'<table class="cards">.*?</table>', text_of(browser.get(BEGIN)), re.DOTALL)
@@ -305,7 +305,7 @@ def test_the_overview_names_the_first_step_that_is_not_done(browser: Client, ten
 
 
 def make_setups(tenant: Tenant, number: int) -> list[Action]:
-    """Create setups with a disabled stream that has no delivery."""
+    """Create `number` setups, each with an action and a disabled stream without deliveries. Return the actions."""
     actions = ActionFactory.create_batch(number, tenant_id=tenant.pk)
     for action in actions:
         EventStreamFactory.create(

@@ -1,4 +1,4 @@
-"""A dead letter, a delivery, an event and a user link to each other, and each page says in words what happened."""
+"""The pages of a dead letter, its delivery, its event and its user link to each other, and each page says in words what happened."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def browser(tenant: Tenant) -> Client:
 
 @pytest.fixture
 def user(tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection) -> User:
-    """A user whose creation the destination refused."""
+    """Return a user whose creation the destination refused, so that a delivery, an event and a dead letter exist."""
     number_tenant(tenant.pk)
     EventStream.objects.of(tenant.pk).filter(pk=stream.pk).update(subscriptions=["user.created"])
     user = make_user(connection=database_connection, email="ada@example.test")

@@ -1,4 +1,7 @@
-"""Pages name the entities of events and deliveries, and link to their pages: in the event log, on the start page, in lists and tables."""
+"""Pages with events and deliveries show the names of the entities, with links to their pages.
+
+These pages are the event log, the start page, lists, and tables.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def ada(database_connection: Connection) -> User:
 
 @pytest.fixture
 def company(tenant: Tenant, ada: User) -> Organization:
-    """An organization with the member Ada. Its last event is organization.member.added."""
+    """Return an organization with the member Ada. Its last event is organization.member.added."""
     company = make_organization(tenant, "engines", display_name="Analytical Engines")
     add_members(tenant_id=tenant.pk, organization_id=company.pk, user_ids=[ada.user_id])
     number_tenant(tenant.pk)

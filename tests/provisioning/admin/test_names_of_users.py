@@ -1,4 +1,7 @@
-"""Users appear by name and email address in lists whose rows store an id: deliveries, dead letters, the sign-in log, the audit log."""
+"""Lists whose rows store the id of a user show the name and the email address of the user.
+
+These lists are the deliveries, the dead letters, the sign-in log and the audit log.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,13 @@ def browser(ada: User) -> Client:
 
 
 def request_of(browser: Client) -> WSGIRequest:
-    """Return a request of the account that uses this browser."""
+    """Return a request that was sent with this browser."""
     request: WSGIRequest = browser.get(reverse("admin:index")).wsgi_request
     return request
 
 
 def leave_traces(user: User) -> DeadLetter:
-    """Create one row about the user in each list."""
+    """Create one row about the user in each list, and return the dead letter."""
     delivery = DeliveryFactory.create(tenant_id=user.tenant_id, key=f"user:{user.user_id}", state="dead")
     SignInFactory.create(tenant_id=user.tenant_id, user_id=user.user_id, user_name="as entered")
     with acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="")):
@@ -92,7 +95,7 @@ def test_the_deliveries_of_a_stream_and_the_sessions_of_a_client_name_users(
     assert "Ada Lovelace" not in browser.get(stream_page).content.decode()
 
 
-def test_the_tab_with_code_for_an_application_does_not_say_that_it_may_not_be_seen(browser: Client, ada: User) -> None:
+def test_the_tab_with_code_for_an_application_shows_no_message_about_a_missing_permission(browser: Client, ada: User) -> None:
     client, _ = create_client(
         tenant_id=ada.tenant_id, name="Shop", grant_types=["authorization_code"], redirect_uris="https://shop.example.test/callback"
     )
@@ -220,7 +223,9 @@ def test_the_page_of_a_user_shows_its_dead_letters_and_deliveries(browser: Clien
     assert reverse("admin:provisioning_deadletter_change", args=(other.pk,)) not in answer.content.decode()
 
 
-def test_only_accounts_that_may_view_dead_letters_see_those_of_a_user(browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_accounts_that_may_view_dead_letters_see_the_dead_letters_of_a_user(
+    browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     leave_traces(ada)
     take_from_administrators(monkeypatch, "provisioning.view_deadletter")
 
@@ -228,7 +233,7 @@ def test_only_accounts_that_may_view_dead_letters_see_those_of_a_user(browser: C
     assert [panel.title for panel in answer.context["panels"]] == ["Deliveries of the last events", "Last events"]
 
 
-def test_the_folded_fields_of_a_delivery_do_not_repeat_the_head_and_leave_out_empty_values(browser: Client, ada: User) -> None:
+def test_the_collapsed_fields_of_a_delivery_do_not_repeat_the_header_and_leave_out_empty_values(browser: Client, ada: User) -> None:
     delivery = leave_traces(ada).delivery
     delivery.event_id = "evt_of-the-delivery"
     delivery.save(update_fields=["event_id"])

@@ -1,4 +1,4 @@
-"""Pages of provisioning in the admin."""
+"""The pages of dead letters, actions and event streams in the admin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redelivery in the admin: its expected effect before it runs, and a message afterwards that is also true for a held stream."""
+"""Redeliveries in the admin. The confirmation page shows the expected effect. The message says if a held stream makes them wait."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_message_of_a_deployment_names_the_held_streams_of_the_action(browse
     hold(bound)
     set_secret(tenant_id=tenant.pk, action_id=action.pk, name="NOTE", value="second")
 
-    # The first message is still unread.
+    # The message of the first deployment is shown, too, because no page has shown it yet.
     assert said(browser.post(deploy))[1:] == [
         ("warning", "Action deployed. Deliveries wait, because these event streams are held: Directory. Resume them to deliver.")
     ]

@@ -1,4 +1,4 @@
-"""The states of the steps of a guided setup, and the warning before untested settings go live."""
+"""The states of the steps of a guided setup, and the warning before a stream with untested settings is enabled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_each_step_shows_whether_it_is_done(browser: Client, tenant: Tenant, ser
 
 
 def prepared(browser: Client, action: Action) -> None:
-    """Do the steps from the connection test to the dry run."""
+    """Complete the steps from the connection test to the dry run."""
     browser.post(place("test", action))
     browser.post(place("preview", action), {"user": "anna@example.test"})
     browser.post(place("dry-run", action), {"match": "userName", "rate": "20"})
@@ -61,7 +61,7 @@ def states_in(browser: Client, action: Action) -> list[str]:
 
 @pytest.fixture
 def tested(browser: Client, tenant: Tenant, database_connection: Connection, server: RealServer) -> Action:
-    """The draft of a setup whose tests have all passed."""
+    """Return the action of a setup whose tests have all passed."""
     make_user(connection=database_connection, email="anna@example.test")
     action = begun(browser, tenant, server.base_url)
     prepared(browser, action)
@@ -99,7 +99,7 @@ def test_a_dry_run_after_a_changed_mapping_does_not_replace_the_other_tests(brow
     assert states_in(browser, tested) == ["Done", "Repeat", "Repeat", "Done", "To do"]
 
 
-def test_saving_the_mapping_from_a_setup_leads_back_to_its_step(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_saving_the_mapping_during_a_setup_redirects_to_the_step_of_the_setup(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     address = browser.get(place("preview", action)).context["mapping_url"]
     assert f'href="{place("preview", action)}"' in text_of(browser.get(address))
@@ -128,7 +128,9 @@ def test_saving_the_server_without_a_change_keeps_the_tests_valid(browser: Clien
     assert states_in(browser, action) == ["Done", "Done", "To do", "To do", "To do"]
 
 
-def test_the_next_step_is_the_primary_act_only_after_the_test_has_passed(browser: Client, tenant: Tenant, server: RealServer) -> None:
+def test_the_link_to_the_next_step_is_the_main_button_only_after_the_test_has_passed(
+    browser: Client, tenant: Tenant, server: RealServer
+) -> None:
     action = begun(browser, tenant, server.base_url)
     before = browser.get(place("test", action)).context["is_next_primary"]
 

@@ -1,4 +1,4 @@
-"""Lists of deliveries show the names of streams, although the rows contain ids."""
+"""Lists and pages of deliveries show the names of streams, although the rows contain only the ids."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stream(tenant: Tenant) -> EventStream:
 
 
 def text_of(browser: Client, address: str) -> str:
-    """Return the text of a page below its heading: filters and cells, without tags."""
+    """Return the text of the content of a page, without tags."""
     page = browser.get(address).content.decode()
     return " ".join(re.sub(r"<[^>]*>", " ", page.partition('id="content"')[2]).split())
 

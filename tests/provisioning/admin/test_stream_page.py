@@ -1,4 +1,4 @@
-"""The page of an event stream: its state first, charts of the last 24 hours, and the button that its state requires."""
+"""The page of an event stream: its state at the top, charts of the last 24 hours, and the button for its state."""
 
 from __future__ import annotations
 

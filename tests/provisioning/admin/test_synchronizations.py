@@ -1,4 +1,4 @@
-"""Synchronizing a stream from its page, and the deletion guard, in the browser of a signed-in account."""
+"""Synchronizations and the deletion guard on the page of a stream, used by a signed-in staff account."""
 
 from __future__ import annotations
 
