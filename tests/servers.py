@@ -1,8 +1,8 @@
 """A pytest plugin that starts the servers of the suite before Django reads its settings.
 
 pytest-django reads the settings in `pytest_load_initial_conftests`. This plugin (`-p tests.servers`) runs earlier in the same hook.
-Under xdist, the controller starts the servers once. The workers get the addresses through the environment, and each worker has its
-own database and Redis prefix.
+Under xdist, the controller process starts the servers once. The worker processes get the URLs of the servers through environment
+variables, and each worker process has its own database and Redis prefix.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from config.launcher.servers import VARIABLES, temporary_servers
 
-# Fault tests kill servers, whose durable commits must survive.
+# If this variable is 1, commits are durable. Fault tests need this, because they kill servers and then read the committed rows.
 _DURABLE_VARIABLE = "TEST_SERVERS_DURABLE"
 _servers = ExitStack()
 _started: list[str] = []
@@ -23,7 +23,7 @@ _started: list[str] = []
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[str]) -> None:
-    """Start the servers whose URLs are not in the environment."""
+    """Start the servers whose URLs are not in environment variables, and set these variables."""
     if "PYTEST_XDIST_WORKER" in os.environ or {"--collect-only", "--co", "--fixtures", "--markers"} & set(args):
         return
     _started.extend(name for name in VARIABLES if not os.environ.get(name))
@@ -31,7 +31,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[st
 
 
 def pytest_report_header() -> str:
-    """Print the servers of the run without their URLs, which may contain a password."""
+    """Return a line that names the servers of the run. It does not contain the URLs, which may contain a password."""
     used = [f"{name} {'private' if name in _started else 'outside'}" for name in VARIABLES]
     return f"servers: {', '.join(used)}"
 

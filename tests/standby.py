@@ -1,4 +1,4 @@
-"""A real streaming standby of a server that uses a Unix socket, and copies of the server made by pg_basebackup."""
+"""Copies of a PostgreSQL server made by pg_basebackup, and a standby with streaming replication. The server must use a Unix socket."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.deadlines import eventually
 
 
 class Copy:
-    """A copy of a server in a separate directory, not yet started. `settings` are options of the server."""
+    """A copy of a PostgreSQL server in a separate directory. It is not started yet. `options` are options of pg_basebackup."""
 
     def __init__(self, primary_url: str, *options: str) -> None:
-        # Socket paths are limited in length, and the account that runs PostgreSQL must be able to traverse the directory.
+        # Use a short directory, because the length of a socket path is limited. The account that runs PostgreSQL must be able to enter it.
         self.directory = Path(tempfile.mkdtemp(prefix="copy-"))
         self.directory.chmod(0o711)
         self._identity = spawn.server_identity()
@@ -69,7 +69,7 @@ class Copy:
 
 
 class Standby(Copy):
-    """A standby that replays the commits of its primary, unless replay is paused."""
+    """A running standby that replays the commits of its primary. A test can pause the replay."""
 
     def __init__(self, primary_url: str) -> None:
         super().__init__(primary_url, "-R")
@@ -85,7 +85,7 @@ class Standby(Copy):
 
 @contextmanager
 def standby_of(primary_url: str) -> Iterator[Standby]:
-    """Run a standby of the server, and remove it at the end."""
+    """Run a standby of the server at `primary_url` while the block runs, and remove it at the end."""
     made = Standby(primary_url)
     try:
         yield made

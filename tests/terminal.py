@@ -14,15 +14,15 @@ from types import TracebackType
 
 from tests.deadlines import eventually
 
-# No editor and no prompts, so that only the programs' own output is printed.
+# Run bash without an editor, and without an echo of the input, so that only the output of the programs is printed.
 _COMMAND = "stty -echo; exec bash --norc --noprofile --noediting -i"
 _MARK = "end of the commands"
-# Escape sequences for colors and cursor movements. They are removed from the output.
+# Escape sequences for colors and cursor movements, which are removed from the output.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Terminal:
-    """One terminal in a directory. The terminal and all its processes end with the `with` block."""
+    """A terminal in a directory. The terminal and all its processes end at the end of the `with` block."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
         self._scripts = directory
@@ -31,14 +31,15 @@ class Terminal:
         ours, theirs = os.openpty()
         self._descriptor = ours
         name = os.ttyname(theirs)
-        # If a session leader opens a terminal, it becomes the controlling terminal of the session. Ctrl+C works only in such a terminal.
+        # The shell is the leader of a new session, so the terminal that it opens becomes its controlling terminal. Ctrl+C requires such a
+        # terminal.
         self._shell = subprocess.Popen(
             ["sh", "-c", f"exec <{name} >{name} 2>&1; {_COMMAND}"],
             cwd=directory,
             env={**environment, "PS1": "", "PS2": "", "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            # A shell inherits ignored signals, such as SIGINT for tests that were started with `&`.
+            # A shell inherits the signals that its parent ignores, and tests that were started with `&` ignore SIGINT.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -60,13 +61,13 @@ class Terminal:
 
     @property
     def printed(self) -> str:
-        """The complete output so far."""
+        """The complete output since the start of the terminal, without escape sequences."""
         return _CONTROL.sub("", self._printed.decode(errors="replace").replace("\r\n", "\n"))
 
     def run(self, commands: str, *, seconds: float = 60) -> tuple[int, str]:
-        """Run commands until they end. Return the status of the last command, and the output."""
+        """Run commands until they end. Return the exit status of the last command, and the output of the commands."""
         before = len(self.printed)
-        # Each end marker has its own number, so that other output, such as the line after Ctrl+C, is not mistaken for it.
+        # Print a marker after the commands. Its number is unique, so that the marker of earlier commands is not mistaken for it.
         mark = f"{_MARK} {self._count + 1}"
         self.begin(commands, and_then=f"printf '\\n{mark}: %s\\n' $?")
         end = re.compile(rf"\n{mark}: (\d+)\n")
@@ -76,9 +77,9 @@ class Terminal:
         return int(found.group(1)), self.printed[before : found.start()]
 
     def begin(self, commands: str, *, and_then: str = "") -> None:
-        """Start commands that do not end by themselves."""
+        """Start commands without waiting for their end, and then the command `and_then`, if any."""
         self._count += 1
-        # A terminal accepts a limited number of characters per line. A file has no limit.
+        # Write the commands to a file, because a terminal accepts only a limited number of characters per line.
         script = self._scripts / f".{id(self)}-{self._count}.sh"
         script.write_text(f"{commands}\n")
         self._type(f". ./{script.name}; {and_then}".rstrip("; ") + "\n")
@@ -89,11 +90,11 @@ class Terminal:
         self.run("true")
 
     def _processes(self) -> list[int]:
-        """Return the processes of the session: the shell and its children."""
+        """Return the ids of all processes of the session: the shell and the processes that it has started."""
         found = []
         for path in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
-                # The fields after the name, which may contain any character, are: state, parent, group, session.
+                # The fields after the name are: state, parent, group, session. The name may contain any character, such as a bracket.
                 if int(path.read_text().rpartition(")")[2].split()[3]) == self._shell.pid:
                     found.append(int(path.parent.name))
         return found

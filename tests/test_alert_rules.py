@@ -1,4 +1,4 @@
-"""Alert rules use only existing metrics, and the runbook has a section for every alert."""
+"""The alert rules use only existing metrics, and the runbook has a section for every alert."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADINGS = set(re.findall(r"^## (.+)$", RUNBOOK, re.MULTILINE))
 
 
 def figures_of(expression: str) -> set[str]:
-    """Return the names of metrics in an expression, without labels and functions."""
+    """Return the names of the metrics in an expression, without labels and functions."""
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)", "", expression)
     return set(re.findall(r"\b[a-z][a-z_]+\b", bare)) - WORDS
 
@@ -45,7 +45,7 @@ def test_every_rule_has_a_severity_and_a_description(rule: dict[str, Any]) -> No
 
 
 def test_the_runbook_has_no_section_for_a_removed_alert() -> None:
-    # The headings of other sections are sentences.
+    # The headings of these sections are names of alerts. The headings of other sections are sentences.
     named = {heading for heading in HEADINGS if " " not in heading}
 
     assert named == {rule["alert"] for rule in RULES}

@@ -1,4 +1,4 @@
-"""Dashboards of `deploy/grafana` use only metrics, labels and values that exist."""
+"""The dashboards in `deploy/grafana` use only existing metrics, labels and values of labels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.test_alert_rules import HEADINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 BOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "deploy/grafana").glob("*.json"))}
-# The kind and the labels of each metric.
+# The type and the labels of each metric, by the name of the metric.
 FIGURES = {
     name: (kind, set(labels.split()))
     for name, kind, labels in re.findall(
         r"^\| `(\w+)` \| (\w+) \| `?([\w ]*?)`? \|", (ROOT / "docs/reference/metrics.md").read_text(), re.MULTILINE
     )
 }
-# Labels that Prometheus adds, and the label of buckets.
+# Labels that Prometheus adds to every metric, and `le`, the label of the buckets of a histogram.
 ADDED = {"instance", "job", "le"}
 WORDS = {"max", "sum", "rate", "histogram_quantile", "topk", "by"}
 PANELS = [(name, panel) for name, board in BOARDS.items() for panel in board["panels"] if panel["type"] != "row"]
@@ -33,7 +33,7 @@ _GROUPS = re.compile(r"\bby \(([^)]*)\)")
 
 
 def names_in(expression: str) -> set[str]:
-    """Return the names of metrics in an expression."""
+    """Return the names of the metrics in an expression."""
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)", "", expression)
     return set(re.findall(r"\b[a-z][a-z_]+\b", bare)) - WORDS
 
@@ -44,7 +44,7 @@ def labels_in(expression: str) -> set[str]:
     return matched | {label.strip() for labels in _GROUPS.findall(expression) for label in labels.split(",")}
 
 
-def test_one_dashboard_shows_events_and_another_shows_requests() -> None:
+def test_there_is_a_dashboard_for_events_and_a_dashboard_for_requests() -> None:
     assert BOARDS.keys() == {"identity-edge", "identity-operators"}
     assert {name: board["uid"] for name, board in BOARDS.items()} == {name: name for name in BOARDS}
 

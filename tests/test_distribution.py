@@ -1,4 +1,4 @@
-"""The units that one worker of `-n` runs, and the list of the tests that start first."""
+"""How `pytest -n` distributes tests: the units that one worker process runs, and the list of tests that start first."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
         ("tests/peers/accounts/test_main_job.py::test_one[canaille-plain]", "tests/peers/accounts[canaille]"),
     ],
 )
-def test_tests_that_share_a_costly_start_are_one_unit(nodeid: str, unit: str) -> None:
+def test_tests_that_share_a_slow_start_are_one_unit(nodeid: str, unit: str) -> None:
     assert distribution.unit_of(nodeid) == unit
 
 
-def test_the_paths_that_start_first_exist() -> None:
+def test_the_paths_of_the_tests_that_start_first_exist() -> None:
     named = {*distribution._FIRST, *distribution._TOGETHER, *distribution._PER_SERVER}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

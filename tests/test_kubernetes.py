@@ -1,5 +1,6 @@
-"""The objects of `deploy/kubernetes`, compared with the code and with the other deployments. `tests/peers/test_deployment.py` checks
-their schema.
+"""The objects in `deploy/kubernetes`, compared with the code and with the other ways of deployment.
+
+`tests/peers/test_deployment.py` checks the schemas of the objects.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ def test_autoscalers_use_existing_metrics_and_no_manifest_sets_a_fixed_number_of
             assert source.get("name") == "cpu" or FIGURES[source["metric"]["name"]] == "gauge"
 
 
-def test_a_patch_of_a_missing_member_fails() -> None:
+def test_a_patch_that_replaces_or_removes_a_missing_member_raises_an_error() -> None:
     with pytest.raises(KeyError):
         apply({"spec": {}}, {"op": "replace", "path": "/spec/replicas", "value": 1})
     with pytest.raises(KeyError):

@@ -1,4 +1,4 @@
-"""`tests.turns` selects the cases of a test that run on a given day."""
+"""`tests.turns` selects which cases of a test run in the turn of a day."""
 
 from __future__ import annotations
 

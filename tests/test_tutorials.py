@@ -1,4 +1,4 @@
-"""The blocks that a tutorial may contain, and the comparison of its displayed output with the real output."""
+"""The blocks that a tutorial can contain, and the comparison of the output on the page with the real output."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""A pytest plugin that divides the cases of a test into at most four parts. A run executes one part.
+"""A pytest plugin that divides the cases of a test into at most four parts. A run with `--turn` executes one part.
 
 `make test` always executes the same part, so that the same source gives the same result. `make test TURN=today` executes another part
 each day.
 
-This applies only to tests that use the database and have more than four cases, because a case with a database takes a hundred times as long
-as others. Depending on the number of cases, a run executes one case in two, one in three, or one in four, spread over the whole list. Four
-runs with consecutive numbers of days execute each case at least once. `make test-deep` and every run without `--turn` execute all cases. A
-test whose cases must stay together has the mark `whole`.
+The plugin divides only tests that use the database and have more than four cases, because a case with a database takes a hundred times as
+long as other cases. A run executes every second, third or fourth case of the list, depending on the number of cases. Four runs with
+consecutive numbers of days execute each case at least once. `make test-deep` and every run without `--turn` execute all cases. A test
+whose cases must stay together has the mark `whole`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SECONDS_OF_A_DAY = 86_400
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--turn`, the number of the day whose cases run."""
+    """Add the option `--turn`, which is the number of the day whose cases run."""
     parser.addoption(
         "--turn", type=_turn, default=None, metavar="N|today", help="divide the cases of each test into parts, and run the part of day N"
     )
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the cases that take turns before pytest selects cases by their marks. Remove the cases of other days."""
+    """Mark the cases of divided tests, and remove the cases of other days. This runs before pytest selects cases by their marks."""
     turn: int | None = config.getoption("turn")
     waiting = set()
     for cases in _taking_turns(items):
@@ -52,7 +52,7 @@ def is_run(place: int, cases: int, turn: int) -> bool:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Print how to run the same cases again."""
+    """Return a line with the option that runs the same cases again."""
     turn = config.getoption("turn")
     return None if turn is None else f"cases: --turn={turn}"
 
@@ -71,5 +71,6 @@ def _is_whole(case: pytest.Item) -> bool:
 
 
 def _turn(text: str) -> int:
-    # The process that starts the workers reads the day and passes it to them, so that all workers have the same turn at midnight.
+    # The process that starts the workers computes the day and passes the number to the workers. So all workers have the same turn, even if
+    # they start around midnight.
     return int(time.time() // _SECONDS_OF_A_DAY) if text == "today" else int(text)

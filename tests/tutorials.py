@@ -1,10 +1,10 @@
-"""Runs tutorials exactly as written: their blocks in order. Compares the displayed output with the real output.
+"""Reads the blocks of tutorials, which the tests run in order and exactly as they are printed.
 
-A `sh` block is typed into a terminal, a `text` block is its output, and every other block is a file to save. A comment
-above a block, which a rendered page does not show, repeats an instruction of the text for the test:
+A `sh` block contains commands to type into a terminal, a `text` block is the output of these commands, and another block is a file to
+save. A comment above a block repeats an instruction of the text for the test. A rendered page does not show the comment:
 
     <!-- terminal: second -->   the commands are typed into another terminal
-    <!-- runs on -->            the commands do not end, and a `text` block below matches their later output
+    <!-- runs on -->            the commands do not end, and a later `text` block contains their further output
     <!-- file: follow.py -->    the name under which the reader saves the block
     <!-- ctrl-c: second -->     the reader presses Ctrl+C in this terminal
     <!-- do: log in -->         the reader acts in a browser, and the test has an action with this name
@@ -30,12 +30,12 @@ _SHELL, _SHOWN = "sh", "text"
 
 
 class NotATutorial(Exception):
-    """Raised if a page has a block that cannot be run."""
+    """A page contains a block or an instruction that the test cannot use."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One action of the reader, or one output. `marks` are the comments above its block."""
+    """An action of the reader, or an output. `marks` contains the comments above the block, with their values."""
 
     kind: str
     content: str
@@ -47,7 +47,10 @@ class Step:
 
 
 def steps_of(page: str, *, section: str | None = None) -> list[Step]:
-    """Return the steps of a page in order, or the steps of the section below one heading. Raise `NotATutorial` for an invalid page."""
+    """Return the steps of a page in order, or only the steps of the section with one heading.
+
+    Raise `NotATutorial` if the page has no such heading, or a block or instruction that the test cannot use.
+    """
     return list(_steps(page if section is None else _under(page, section)))
 
 
@@ -90,7 +93,7 @@ def _block(language: str, content: str, marks: dict[str, str]) -> Step:
 
 
 def pattern_of(shown: str) -> re.Pattern[str]:
-    """Return a pattern for an output on a page: whole lines in order, with `...` for varying parts."""
+    """Return a pattern that matches an output on a page: its whole lines in order, and any text for `...`."""
     lines = "".join(_line_pattern(line) for line in shown.strip("\n").split("\n"))
     return re.compile(f"^{lines}", re.MULTILINE)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# Groups of tests with their own command.
+# The folders of tests that a separate command runs, and this command.
 _ELSEWHERE = {"peers": "make test-peers", "faults": "make test-faults"}
 
 
@@ -18,7 +18,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if "not deep" in (config.getoption("markexpr") or ""):
         lines.append("tests marked deep, and cases that are not in the sample of a test: run by make test-deep")
     if config.getoption("turn") is not None:
-        lines.append("cases of other parts: run by make test TURN=today within four days, and by make test-deep")
+        lines.append("cases in other parts of their tests: run by make test TURN=today within four days, and by make test-deep")
     lines += [f"tests/{name}: run by {command}" for name, command in _ELSEWHERE.items() if _is_left_out(config, name)]
     if lines:
         terminalreporter.section("not run here")
@@ -35,5 +35,5 @@ def _reason(report: pytest.TestReport) -> str:
 
 def _is_left_out(config: pytest.Config, name: str) -> bool:
     ignored = {Path(path).name for path in config.getoption("ignore") or []}
-    # A group is left out as a folder, or by the mark of its tests.
+    # A folder is left out with `--ignore`, or by the mark of its tests.
     return name in ignored or f"not {name.removesuffix('s')}" in (config.getoption("markexpr") or "")

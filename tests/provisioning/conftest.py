@@ -1,4 +1,4 @@
-"""Every test of deliveries begins like a new worker process whose database has no other streams."""
+"""Makes every test of deliveries begin like a new worker process whose database contains no other enabled streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from provisioning.engine import fairness
 
 @pytest.fixture(autouse=True)
 def alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget earlier turns, and disable the streams of earlier tests. Otherwise a stream of an earlier test could get the next turn."""
+    """Forget the turns of this process, and disable the streams of earlier tests, one of which could otherwise get the next turn."""
     monkeypatch.setattr(fairness, "_rotas", {})
     if "committed_db" in request.fixturenames:
         request.getfixturevalue("committed_db")

@@ -1,4 +1,7 @@
-"""An earlier version published secrets of connections. The redaction removes them from log, dead letters, attempts, audit log and rows."""
+"""An earlier version published secrets of connections.
+
+The redaction removes the secrets from the log, dead letters, attempts, the audit log and the rows of connections.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ from tests.factories.option_secrets import hidden_text
 
 @dataclass
 class Published:
-    """A tenant with an SMS connection whose secrets an earlier version stored and published.
+    """A tenant with an SMS connection whose secrets an earlier version stored unencrypted and published in events.
 
-    `hidden` contains the secrets by path.
+    `hidden` contains the secrets by their paths in the options.
     """
 
     tenant: Tenant
@@ -46,7 +49,7 @@ class Published:
 
 
 def published(tenant: Tenant) -> Published:
-    """Create the rows that an earlier version left in every table."""
+    """Create rows with the secrets in every table in which an earlier version left them."""
     hidden = {path: hidden_text() for path in ("twilio_token", "gateway_authentication/secret", "homemade")}
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+123"})
     left = Published(tenant, row, hidden)
@@ -112,7 +115,7 @@ def there(tenant: Tenant) -> Published:
 
 
 def holding(left: Published) -> set[str]:
-    """Return the tables that contain one of the secrets, in text, JSON or bytes, in a row that does not belong to another tenant."""
+    """Return the names of the tables that contain a secret as text, JSON or bytes. Rows of other tenants are not searched."""
     found = set()
     patterns = [f"%{written}%" for text in left.hidden.values() for written in (text, text.encode().hex())]
     with connection.cursor() as cursor:
@@ -171,7 +174,7 @@ def test_a_dry_run_lists_the_secrets_and_changes_nothing(here: Published) -> Non
     assert numbered(here.tenant.pk) == before
 
 
-def test_no_table_contains_a_secret_after_the_run_and_events_keep_everything_else(here: Published, there: Published) -> None:
+def test_no_table_contains_a_secret_after_the_run_and_events_keep_all_other_data(here: Published, there: Published) -> None:
     before = {event["id"]: event for event in numbered(here.tenant.pk)}
     places = list(LogEntry.objects.filter(tenant_id=here.tenant.pk).order_by("position").values())
     theirs = numbered(there.tenant.pk)

@@ -1,4 +1,4 @@
-"""Metrics with a label for the stream."""
+"""The metrics of event streams, which have a label with the id of the stream."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = ["recorder", "stream"]
 
 @pytest.fixture(autouse=True)
 def nothing_noted(settings: Settings) -> Iterator[None]:
-    """Delete the counts that other tests noted, and raise the limit so that the metrics include the streams of this test.
+    """Delete the counts of other tests, and raise the number of streams that the metrics include.
 
-    The metrics include only the oldest streams, and other tests left older streams than this test.
+    The metrics include only the oldest streams, and other tests have left streams that are older than the stream of the test.
     """
     stream_tallies._noted.clear()
     settings.METRICS_STREAMS = 1000
@@ -40,7 +40,7 @@ def nothing_noted(settings: Settings) -> Iterator[None]:
 
 
 def values_of(stream: EventStream) -> dict[str, float]:
-    """Return the samples of one stream by name and by their other labels."""
+    """Return the values of the metrics of one stream, by the name of the metric and its other labels."""
     return {
         " ".join([sample.name, *(value for label, value in sample.labels.items() if label != "stream")]): sample.value
         for metric in STREAMS.collect()
@@ -107,7 +107,7 @@ def test_only_the_oldest_enabled_streams_are_shown_with_one_query(tenant: Tenant
     assert shown(0) == (set(), 1)
 
 
-def test_counts_are_kept_after_a_statement_failed(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_counts_are_not_lost_if_the_statement_that_stores_them_fails(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     delivering.deliver_lane(stream.pk, "user:a")

@@ -153,7 +153,7 @@ def test_staff_can_approve_many_deletions_on_the_page_of_the_stream(browser: Cli
     assert browser.post(_stream_page(scim, "allow-deletions")).status_code == 403
 
 
-def test_an_empty_field_switches_the_threshold_off(browser: Client, tenant: Tenant, scim: EventStream) -> None:
+def test_an_empty_field_switches_the_deletion_guard_off(browser: Client, tenant: Tenant, scim: EventStream) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=scim.pk, threshold=5)
     browser.post(_stream_page(scim, "deletion-threshold"), {"threshold": "", "window_minutes": "60"})
     assert guard_of(scim) is None

@@ -13,7 +13,7 @@ __all__ = ["recorder", "stream"]
 
 @pytest.fixture
 def api(tenant: Tenant) -> Management:
-    """Return the management interface of `tenant` with every scope."""
+    """Return a client of the management interface of `tenant` that has every scope."""
     return Management(tenant)
 
 

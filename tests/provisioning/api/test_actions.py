@@ -1,4 +1,4 @@
-"""Actions over the management interface: drafts, deployment, versions, secrets, and executions."""
+"""The endpoints for actions of the management interface: drafts, deployment, versions, secrets and executions."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_each_operation_requires_its_scope(tenant: Tenant, method: str, path: st
     assert (refused.status, refused.json["message"]) == (403, f"Insufficient scope, expected any of: {scope}")
 
 
-def test_the_only_trigger_is_entity_bound_and_accepts_no_bindings(api: Management) -> None:
+def test_the_only_trigger_is_bound_to_entities_and_refuses_bindings(api: Management) -> None:
     [trigger] = api.get("actions/triggers").json["triggers"]
     assert (trigger["id"], trigger["version"], trigger["binding_policy"]) == ("event-stream", "v1", "entity-bound")
     path = "actions/triggers/event-stream/bindings"
@@ -239,7 +239,7 @@ def test_the_only_trigger_is_entity_bound_and_accepts_no_bindings(api: Managemen
 
 @pytest.fixture
 def failed(tenant: Tenant, database_connection: Connection) -> Attempt:
-    """Create one failed run of an action whose server is not running."""
+    """Return the failed attempt of an action whose server is not running."""
     secrets = {"SCIM_BASE_URL": "http://127.0.0.1:9/v2", "SCIM_BEARER_TOKEN": SECRET, "SCIM_MAX_RETRIES": "0"}
     body = body_of(deploy=True, secrets=[{"name": name, "value": value} for name, value in secrets.items()])
     action = Management(tenant).post("actions/actions", body).json
@@ -269,7 +269,9 @@ def test_every_run_can_be_read_as_an_execution_by_its_id(api: Management, failed
     assert SECRET not in answer.body.decode()
 
 
-def test_executions_that_are_foreign_old_or_malformed_are_not_found(api: Management, failed: Attempt, tenant: Tenant) -> None:
+def test_executions_of_another_tenant_old_executions_and_malformed_ids_are_not_found(
+    api: Management, failed: Attempt, tenant: Tenant
+) -> None:
     identifier = execution_id(failed.delivery_id, failed.number)
     odd = [uuid.uuid4(), uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), execution_id(failed.delivery_id, 2**62 - 1), "no-uuid"]
     assert {api.get(f"actions/executions/{wanted}").status for wanted in odd} == {404}
@@ -280,7 +282,7 @@ def test_executions_that_are_foreign_old_or_malformed_are_not_found(api: Managem
 
 
 @pytest.mark.parametrize(("delivery", "number"), [(1, 1), (2**59 + 4097, 7), (4096, 2**31 - 1)])
-def test_each_run_has_its_own_uuid_as_execution_id(delivery: int, number: int) -> None:
+def test_the_execution_id_of_each_run_is_a_different_uuid(delivery: int, number: int) -> None:
     made = execution_id(delivery, number)
     assert (made.version, made.variant) == (8, uuid.RFC_4122)
     assert len({made, execution_id(delivery, number + 1), execution_id(delivery + 1, number)}) == 3

@@ -1,4 +1,4 @@
-"""Deliveries over the management interface: failures, history of one event, redelivery, test events, and counts."""
+"""The endpoints for deliveries of the management interface: failures, the history of an event, redeliveries, test events and counts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def failed(tenant: Tenant, stream: EventStream, recorder: Recorder, *keys: str) -> list[Event]:
-    """Append one event per key. Each event becomes a dead letter."""
+    """Append one event for each key, and make each event a dead letter. Return the events."""
     events = append_events(tenant, list(keys))
     for key in keys:
         recorder.answers.setdefault(key, []).append(DataFailure("PUT /Users/{id} was refused", status=400))
@@ -75,7 +75,7 @@ def test_a_delivered_event_is_not_in_the_list_but_has_a_history(
     assert "event" not in history
 
 
-def test_the_list_can_be_read_from_checkpoint_to_checkpoint(
+def test_the_list_of_failures_can_be_read_in_the_checkpoint_format(
     api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     events = failed(tenant, stream, recorder, "user:a", "user:b", "user:c")
@@ -196,7 +196,7 @@ def test_a_disabled_stream_refuses_a_test_event_and_its_delivery_is_deleted(
     assert not Event.objects.filter(event_id=sent["id"]).exists()
 
 
-def test_each_count_is_returned_with_its_day(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_the_counts_of_a_stream_are_returned_for_each_day(api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     failed(tenant, stream, recorder, "user:a")
     append_events(tenant, ["user:b", "user:c"])
     dispatch_stream(stream.pk)

@@ -1,4 +1,4 @@
-"""Held streams over the management interface: resuming, allowing deletions, thresholds, and warnings."""
+"""Held streams over the management interface: resuming a stream, approving deletions, deletion thresholds, and warnings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.provisioning.engine.logs import append_events
 
 
 def stage(tenant: Tenant, stream: EventStream) -> None:
-    """Delete more users than the threshold of the stream allows."""
+    """Delete more users than the deletion threshold of the stream allows, so that the deletions are staged."""
     deletion_guard.set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=1)
     append_events(tenant, ["user:a", "user:b", "user:c"], event_type="user.deleted")
     dispatch.dispatch_tenant(tenant.pk)
@@ -158,12 +158,12 @@ def test_a_disabled_stream_or_a_stream_of_another_tenant_causes_no_warning(api: 
     disabled = bound(scim(tenant, "b"), "second", is_enabled=False)
     bound(scim(other := new_tenant(), "c"), "third")
     assert "warnings" not in api.get(f"event-streams/{stream.pk}").json
-    # Both streams would write to the same server once they are enabled.
+    # Both streams have the same server, and would write to it if they were enabled.
     assert len(api.get(f"event-streams/{disabled.pk}").json["warnings"]) == 1
     assert overlaps.overlap_warnings(other.pk) == {}
 
 
-def test_the_servers_of_other_streams_are_those_of_enabled_streams_of_the_tenant(tenant: Tenant) -> None:
+def test_only_enabled_streams_of_the_tenant_count_as_other_streams_of_a_server(tenant: Tenant) -> None:
     first = bound(scim(tenant, "a"), "first")
     assert servers_of_other_streams(tenant_id=tenant.pk, stream_id=first.pk) == frozenset()
     second = bound(scim(tenant, "b", "https://other.example.test/v2"), "second")

@@ -1,4 +1,4 @@
-"""Synchronizations over the management interface."""
+"""The endpoints for synchronizations of the management interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.provisioning.synchronization.conftest import stream_to
 
 @pytest.fixture
 def scim(tenant: Tenant) -> EventStream:
-    """A disabled stream to a server that is not running."""
+    """Return a disabled stream to a server that is not running."""
     return stream_to(tenant, "http://127.0.0.1:1")
 
 
@@ -31,7 +31,7 @@ def test_a_synchronization_is_read_like_any_other_job(api: Management, tenant: T
         run_job(answer.json["id"])
     job = api.get(f"jobs/{answer.json['id']}").json
     assert (job["status"], job["percentage_done"]) == ("completed", 100)
-    # The scope of streams is required. The scope of users is not sufficient.
+    # The scope read:event_streams is required. The scope read:users is not sufficient.
     assert Management(tenant, scope="read:event_streams").get(f"jobs/{job['id']}").status == 200
     assert Management(tenant, scope="read:users").get(f"jobs/{job['id']}").status == 403
     assert job["summary"] == {"total": 2, "created": 1, "skipped": 1, "extra": 0, "deleted": 0}
@@ -78,12 +78,12 @@ def started(api: Management, stream: EventStream, **body: object) -> str:
 
 
 def said_by(place: str, name: str) -> str:
-    """Return the author of a decision, as stored in the job."""
+    """Return the name of the account that made a decision, as the job stores it."""
     return str(Job.all_tenants.get(pk=place.rpartition("/")[2]).parameters.get(name, ""))
 
 
 def work_on(place: str) -> None:
-    """Let a worker do all due work."""
+    """Run the job of the synchronization until it has ended or waits, as a worker does."""
     run_job(place.rpartition("/")[2])
 
 
@@ -156,7 +156,7 @@ def test_staged_deletions_wait_for_a_decision(
     assert (done["status"], done["outcomes"]) == ("completed", {"deleted": 1} if deleted else {"extra": 1})
 
 
-def test_a_synchronization_can_be_canceled_once(api: Management, scim: EventStream) -> None:
+def test_a_synchronization_can_be_canceled_only_once(api: Management, scim: EventStream) -> None:
     place = started(api, scim)
     cancelled = api.post(f"{place}/cancel")
     assert (cancelled.status, cancelled.json["status"]) == (202, "failed")

@@ -1,4 +1,4 @@
-"""A stream whose destination is a list in this process."""
+"""Fixtures of a stream whose destination is in this process, and records the delivered events in a list."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.provisioning.engine.logs import DESTINATION, make_stream
 
 @dataclass
 class Answer:
-    """The result of the destination for one event."""
+    """The result that the destination returns for one event."""
 
     status: str = "delivered"
     reason: str = ""
@@ -27,7 +27,7 @@ class Answer:
 
 
 class Recorder:
-    """Records every event, and returns or raises the outcome that the test set for its key."""
+    """A destination that records every event, and returns or raises the result that the test has set for the key of the event."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[str, str, int]] = []

@@ -1,4 +1,4 @@
-"""Writes a tenant's log directly, for tests of code that follows the log."""
+"""Writes events directly into the log of a tenant, for tests of code that reads the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DESTINATION = "recorder"
 
 
 def append_events(tenant: Tenant, keys: list[str], *, event_type: str = "user.updated", data: list[object] | None = None) -> list[Event]:
-    """Append one event per key at the next positions, in one transaction."""
+    """Append one event for each key at the next positions of the log, in one transaction. Return the events."""
     with transaction.atomic():
         head = Head.objects.select_for_update().get(pk=tenant.pk)
         events = Event.objects.bulk_create(
@@ -34,7 +34,7 @@ def append_events(tenant: Tenant, keys: list[str], *, event_type: str = "user.up
 
 
 def make_stream(tenant: Tenant, *, subscriptions: list[str] | None = None, position: int = 0) -> EventStream:
-    """Create a stream from the tenant's log to the test destination that records each delivery."""
+    """Create a stream of the tenant to the destination `DESTINATION`, which records each delivery. The stream begins after `position`."""
     return EventStreamFactory.create(
         tenant_id=tenant.pk,
         name=None,

@@ -1,4 +1,8 @@
-"""Account links in the database: read before a write, written with the outcome, and locked if two streams share a server."""
+"""Account links in the database.
+
+A run reads the link before it writes to a server, and stores the link with its outcome. If two streams share a server, a run also locks
+the account.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +75,10 @@ def stream_to(tenant: Tenant, base_url: str, name: str = "to scim", **options: A
 
 
 def deliver(tenant: Tenant, *streams: EventStream) -> list[str]:
-    """Deliver everything once. Return the results of the first stream's deliveries in order."""
+    """Number and dispatch the new events, and try to deliver each lane once.
+
+    Return the reason, error text or state of each delivery of the first stream, in the order of the events.
+    """
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     for stream in streams:
@@ -97,7 +104,7 @@ def test_writing_no_links_changes_nothing(committed_db: None) -> None:
 
 
 def test_the_tables_and_the_implementation_in_memory_store_the_same_links(committed_db: None) -> None:
-    """Random writes and doubts result in the same links in both implementations, even if writes arrive late or are old."""
+    """Random writes and doubts result in the same links in both implementations, even if a write is older than the stored link."""
     chance = random.Random(7)
     for _ in range(60):
         action_id, memory = str(uuid4()), MemoryLinks()
@@ -226,7 +233,7 @@ def test_streams_of_one_tenant_to_the_same_server_write_a_user_one_after_another
     assert Delivery.objects.get(stream_id=first.pk).reason == "duplicate delivery"
 
 
-def test_a_stream_with_its_own_server_takes_no_lock(tenant: Tenant, server: RealServer) -> None:
+def test_a_stream_takes_no_lock_if_no_other_stream_writes_to_its_server(tenant: Tenant, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream.destination["action_id"]))
     with RunLinks(setup, 1).lock(SERVER, "database|anna", seconds=30):
@@ -279,7 +286,7 @@ def test_the_count_of_deletions_proven_only_by_a_name_is_reset_after_an_hour(
     allow_named_deletion("database|next", **known)
 
 
-def test_recorded_creates_become_links_and_other_recorded_writes_become_suspects(
+def test_recorded_creates_become_links_and_other_recorded_writes_become_suspect_links(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -364,7 +371,7 @@ def test_links_with_ids_of_any_format_can_be_read(tenant: Tenant, database_conne
         assert deliver(tenant, stream) == ["no user to update"]
 
 
-def test_recording_a_changed_name_does_not_store_a_secret_from_an_id(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_id_that_contains_a_secret_is_not_stored_with_a_changed_name(tenant: Tenant, database_connection: Connection) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     echo = {"id": f"x{TOKEN}", "externalId": user.user_id, "userName": "anna@example.test"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [echo], "totalResults": 1}), PUT=reply(204))) as server:

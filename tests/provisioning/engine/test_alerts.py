@@ -1,4 +1,4 @@
-"""Alerts: raised once per stream, kind and period, even by several sweepers, sent once, without personal data and secrets."""
+"""Alerts. Even with several sweepers, one alert is raised for each stream, kind and period. It is sent once, without personal data."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_hold_raises_another_alert_after_a_period(tenant: Tenant, stream: Even
     (alert,) = raised(stream)
     assert (alert.kind, "very-secret" in json.dumps(alert.facts)) == ("held", False)
     day = timedelta(seconds=settings.DEAD_LETTER_ALERT_PERIOD_SECONDS)
-    # A new period has begun, but less than a period has passed since the last alert.
+    # The last alert belongs to an earlier period, but was raised less than one period ago.
     Alert.objects.filter(pk=alert.pk).update(period=alert.period - day)
     assert len(raised(stream)) == 1
     Alert.objects.filter(pk=alert.pk).update(period=alert.period - 2 * day, created_at=alert.created_at - 2 * day)
@@ -239,7 +239,7 @@ def test_streams_of_an_inactive_tenant_raise_no_alert(stream: EventStream, setti
 
 
 def settle(stream: EventStream, number: int, reason: str) -> None:
-    """Add deliveries from today with this skip reason."""
+    """Add `number` deliveries of today that have ended with this reason."""
     state = "skipped" if reason.startswith("no user") else "delivered"
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,4 @@
-"""Responses with 401 and 403. An expired token holds the stream before any event becomes a dead letter."""
+"""Responses with 401 and 403. If the token has expired, the stream is held before an event becomes a dead letter."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def queue(tenant: Tenant, keys: list[str]) -> None:
 
 
 def run(stream: EventStream, *keys: str) -> None:
-    """Run the first delivery of each lane once."""
+    """Run the first delivery of each of these lanes once."""
     for key in keys:
         claim = lanes.claim_named(stream.pk, key)
         if isinstance(claim, Claim):
@@ -88,7 +88,9 @@ def test_an_expired_token_holds_the_stream_with_one_alert_and_no_dead_letter(
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
 
 
-def test_401_for_one_user_holds_the_stream_because_it_concerns_the_token(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_401_for_one_user_holds_the_stream_because_the_status_concerns_the_token(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     queue(tenant, ["user:a"])
     recorder.answers = {"user:a": [unauthorized() for _ in range(3)]}
     for _ in range(3):
@@ -181,7 +183,7 @@ def test_the_failure_that_opens_the_breaker_is_no_dead_letter_even_on_the_last_a
     settings.BREAKER_UNAUTHORIZED = 1
     queue(tenant, KEYS)
     recorder.answers = {key: [unauthorized() for _ in range(20)] for key in KEYS}
-    # Two deliveries run while the breaker opens. The failure of the second delivery does not count as an attempt either.
+    # Several deliveries are already claimed when the breaker opens. Their failures do not count as attempts either.
     claims = [lanes.claim_named(stream.pk, key) for key in KEYS]
     for claim in claims:
         assert isinstance(claim, Claim)
@@ -204,7 +206,7 @@ def test_a_delivery_that_runs_while_staff_hold_the_stream_does_not_become_a_dead
         assert isinstance(claim, Claim)
         delivering.deliver_claim(claim, delivering.Turn(deliveries=1))
 
-    # A data failure concerns one document only, so its delivery becomes a dead letter despite the hold.
+    # A data failure concerns only one document, so the delivery becomes a dead letter although the stream is held.
     assert dict(Delivery.objects.filter(stream_id=stream.pk).values_list("key", "state")) == {"user:a": "todo", "user:b": "dead"}
 
 

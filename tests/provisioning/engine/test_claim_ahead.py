@@ -1,4 +1,7 @@
-"""Claims in advance: during a run, the worker settles the previous delivery and claims the next one. Also tests errors of both steps."""
+"""Claims in advance: during a run, the worker settles the previous delivery and claims the next delivery.
+
+The tests also make these two steps fail.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ KEYS = [f"user:{letter}" for letter in "abcdef"]
 
 
 class Watched(Recorder):
-    """A destination that calls a function during its runs."""
+    """A destination that calls a function while it delivers an event of a selected key."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +46,7 @@ class Watched(Recorder):
 def destination(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Watched:
     watched = destinations.DESTINATIONS[DESTINATION] = Watched()
     monkeypatch.setattr(nudges, "send", lambda *_, **__: True)
-    # Treat these runs as fast, regardless of the load of the machine.
+    # Every run counts as fast, even on a busy machine: the worker claims in advance only during fast runs.
     monkeypatch.setattr(claim_ahead, "FAST_MILLISECONDS", 10_000.0)
     return watched
 
@@ -106,7 +109,7 @@ def test_events_of_one_document_stay_in_order_while_other_documents_are_claimed_
 
 
 @pytest.mark.parametrize("cause", ["failed run", "slow run", "end of the turn"])
-def test_a_claim_in_advance_is_released_unless_the_run_is_a_fast_success(
+def test_a_claim_in_advance_is_used_or_released_after_a_slow_or_failed_run_and_at_the_end_of_the_turn(
     cause: str, tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -132,13 +135,13 @@ def test_a_claim_in_advance_is_released_unless_the_run_is_a_fast_success(
         assert not _is_leased(stream, "user:d")
         assert _delivery(stream, "user:d").attempts == 0
     else:
-        # The delivery has used one attempt, and no further claim was made in advance.
+        # During the next run, its delivery has used one attempt, and no further delivery is claimed in advance.
         assert seen == [(False, 1)]
         assert {key for key, _, _ in destination.taken} == set(KEYS)
     _assert_books_agree(stream)
 
 
-def test_a_delivery_that_kills_its_worker_uses_one_attempt_of_one_other_delivery(
+def test_a_delivery_that_kills_its_worker_uses_up_one_attempt_of_the_delivery_that_was_claimed_in_advance(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *KEYS)
@@ -169,7 +172,7 @@ def test_a_delivery_that_kills_its_worker_uses_one_attempt_of_one_other_delivery
     _assert_books_agree(stream)
 
 
-def test_an_outcome_after_the_lease_is_discarded_even_if_it_is_settled_in_the_next_run(
+def test_an_outcome_that_is_settled_during_the_next_run_is_discarded_if_the_lease_has_ended(
     tenant: Tenant, stream: EventStream, destination: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     _queue(tenant, *KEYS)
@@ -250,7 +253,10 @@ def test_no_delivery_is_claimed_in_advance_if_deliveries_have_only_one_attempt(
 def test_a_second_connection_that_was_interrupted_is_not_used_again(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A time limit may interrupt any statement. In this test, the connection waits for an answer, which is still pending afterwards."""
+    """A time limit can interrupt any statement.
+
+    Here it interrupts the second connection while that waits for a response, so the response is still pending afterwards.
+    """
 
     def interrupt(cursor: Any, _statements: object) -> None:
         cursor.connection.pgconn.send_query(b"SELECT 1")

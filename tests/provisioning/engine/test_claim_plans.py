@@ -1,4 +1,7 @@
-"""The number of blocks that a claim reads does not grow with other waiting deliveries, for all statistics of the query planner."""
+"""The number of blocks that a claim reads does not grow with other waiting deliveries.
+
+This must be true for any statistics of the tables, from which PostgreSQL chooses the query plan.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ from tests.provisioning.engine.logs import append_events
 WAITING = 800
 KEYS = 400
 OTHERS = 2000
-# Maximum number of blocks that a statement may touch. About ten rows of five tables and their indexes take 20 to 70 blocks. Each further
-# row takes one or two blocks. Reading all lanes would take 400 to 800 blocks, and reading all deliveries would take 800 to 1,600.
+# The maximum number of blocks that a statement may read. About ten rows of five tables, with their indexes, need 20 to 70 blocks, and each
+# further row one or two blocks. Reading all lanes would need 400 to 800 blocks, and reading all deliveries 800 to 1,600.
 MOST_BLOCKS = 200
 PLANS = ("force_generic_plan", "force_custom_plan")
 TABLES = (
@@ -47,7 +50,7 @@ SELECT 'other-' || n %% %(streams)s, 'other', 'user:' || n %% %(keys)s, n, least
     %(state)s = 'delivered', 1, 1, 0, false, '', '{}', '', '', '', ''
 FROM generate_series(1, %(rows)s) n, (SELECT least(min(event), 0) AS event FROM provisioning_delivery) least
 """
-# Sets the row and page counts of the tables and indexes within the transaction of the test.
+# Sets the numbers of rows and pages that PostgreSQL has recorded for the tables and indexes.
 _STATISTICS_BY_HAND = """
 UPDATE pg_class SET reltuples = %(rows)s, relpages = %(pages)s WHERE oid IN (
     SELECT unnest(ARRAY[c.oid, i.indexrelid]) FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid WHERE c.relname = ANY(%(tables)s))
@@ -63,7 +66,7 @@ def other_deliveries(*, streams: int, keys: int, state: str = "todo") -> None:
 
 
 def drop_everything() -> None:
-    """Leave only dead rows."""
+    """Delete all lanes and deliveries, so that the tables contain only dead rows."""
     execute("DELETE FROM provisioning_lane")
     execute("DELETE FROM provisioning_delivery")
 
@@ -104,7 +107,10 @@ def settled_deliveries() -> None:
 
 @dataclass(frozen=True)
 class ByHand:
-    """Sets sizes in `pg_class` for every table and index. The planner scales rows per page by the real number of pages."""
+    """Sets sizes in `pg_class` for every table and index.
+
+    The planner computes rows per page from these sizes, and multiplies them by the real number of pages.
+    """
 
     rows: int
     pages: int
@@ -141,16 +147,16 @@ def go_on(claim: Claim) -> None:
 
 @pytest.fixture
 def unkept(committed_db: None) -> Iterator[None]:
-    """Run the test in a transaction that is rolled back, with its rows, its dead rows and its column statistics."""
+    """Run the test in a transaction and roll it back, with all rows, dead rows and column statistics of the test."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    # Analyze again, because the rollback does not restore the table sizes in `pg_class`.
+    # Run ANALYZE again, because the rollback does not restore the table sizes in `pg_class`.
     execute(f"ANALYZE {', '.join(TABLES)}")
 
 
 def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
-    """Create `WAITING` events in `keys` lanes, settle one, and return the claim of the next one."""
+    """Create `WAITING` deliveries in `keys` lanes, settle one delivery, and return the claim of the next delivery."""
     append_events(tenant, [f"user:{number % keys}" for number in range(WAITING)])
     dispatch.dispatch_tenant(tenant.pk)
     first = lanes.claim_oldest(stream.pk)
@@ -161,12 +167,12 @@ def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
 
 
 def large_reads(claim: Claim) -> dict[str, int]:
-    """Return the blocks of each statement that reads too many blocks, by the kind of plan and the name of the statement."""
+    """Return the statements that read too many blocks, with their numbers of blocks, by the kind of plan and the statement's name."""
     return {name: blocks for name, blocks in blocks_read(claim).items() if blocks >= MOST_BLOCKS}
 
 
 def blocks_read(claim: Claim) -> dict[str, int]:
-    """Run the statements of a claim, and return how many blocks each statement reads."""
+    """Run the statements of a claim, and return the number of blocks that each statement reads."""
     success = Success(is_skipped=False, is_written=True, duration_ms=1.0)
     values = {**delivery_rows.success_values(claim, success), "lease": 45.0, "most": 7, "probe": False}
     read = {}
@@ -188,7 +194,7 @@ def blocks_read(claim: Claim) -> dict[str, int]:
 
 
 def blocks_of(statement: str, values: dict[str, Any]) -> int:
-    """Run the statement, as a worker does. Return the number of blocks that it reads."""
+    """Run the statement as a worker does, and return the number of blocks that it reads."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", values)
         plan = cursor.fetchone()[0][0]["Plan"]

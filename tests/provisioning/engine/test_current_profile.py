@@ -1,4 +1,4 @@
-"""Redelivery with the current profile, and deletions of users that exist again."""
+"""Redeliveries with the current profile of the user, and redeliveries of deletions of users that exist again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ACTOR = "ada@example.test"
 
 
 class Destination:
-    """A destination that stores the object of each event and refuses selected event types."""
+    """A destination that stores the object of each event, and refuses selected event types."""
 
     def __init__(self) -> None:
         self.refused: set[str] = set()

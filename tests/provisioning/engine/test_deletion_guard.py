@@ -1,4 +1,4 @@
-"""Mass deletions wait for approval. Later events wait behind them in order."""
+"""The deletion guard: deletions above the threshold wait for an approval, and later events of the stream wait, too."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_deletions_up_to_the_threshold_are_delivered(tenant: Tenant, stream: Eve
     assert (sorted(recorder.event_ids), stream.held_since) == (sorted(sent), None)
 
 
-def test_a_stream_without_a_guard_delivers_every_deletion(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_stream_without_a_deletion_guard_delivers_every_deletion(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     sent = append_deletions(tenant, *(str(number) for number in range(30)))
     deliver(stream)
     assert sorted(recorder.event_ids) == sorted(sent)
@@ -67,7 +67,7 @@ def test_a_probe_or_resuming_the_stream_does_not_release_staged_deletions(tenant
     assert "deletions" in stream.held_reason
 
 
-def test_the_next_window_starts_a_new_count(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_deletions_are_counted_from_zero_in_the_next_period(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=1, window_seconds=60)
     sent = append_deletions(tenant, "a")
     deliver(stream)

@@ -1,4 +1,4 @@
-"""The turn of a worker for one message, with a destination in this process."""
+"""The turn of a worker process after one message, with a destination in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.provisioning.engine.logs import DESTINATION, append_events
 
 @pytest.fixture(autouse=True)
 def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """Messages that would be sent to the broker."""
+    """Return the list of the messages that would be sent to the broker."""
     settings.DELIVERY_RETRY_JITTER = 0.0
     messages: list[tuple[object, ...]] = []
 
@@ -34,7 +34,7 @@ def sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[tuple[obje
 
 @pytest.fixture
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> int:
-    """The number of deliveries in one turn."""
+    """Limit a turn to 20 deliveries, and return this number."""
     monkeypatch.setattr(delivering, "TURN_DELIVERIES", 20)
     return 20
 
@@ -98,7 +98,7 @@ def test_a_turn_ends_after_its_time_limit_or_its_maximum_of_deliveries() -> None
     assert [turn.goes_on(), turn.goes_on()] == [True, False]
 
 
-def test_a_failed_delivery_raises_retry_later_with_the_rest_of_the_delay(
+def test_a_failed_delivery_raises_retry_later_with_the_remaining_delay(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [7.0]
@@ -115,7 +115,7 @@ def test_a_failed_delivery_raises_retry_later_with_the_rest_of_the_delay(
     assert 6.0 < raised.value.seconds <= 7.0
 
 
-def test_a_long_delay_is_left_to_the_sweeper(
+def test_after_a_failure_with_a_long_delay_no_message_is_sent_because_the_sweeper_finds_the_lane(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, sent: list[tuple[object, ...]]
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [31.0]
@@ -180,7 +180,9 @@ def test_every_error_has_a_failure_class(error: Exception, error_class: str) -> 
     assert failure.message
 
 
-def test_the_destination_runs_outside_a_transaction_and_for_its_tenant(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_delivery_runs_outside_a_transaction_and_in_the_context_of_its_tenant(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     seen: list[object] = []
 
     def look(*_: object) -> Answer:

@@ -82,7 +82,7 @@ def test_a_stream_that_another_process_is_dispatching_is_skipped(tenant: Tenant,
             in_thread.append(dispatch.dispatch_stream(stream.pk).deliveries)
 
     with transaction.atomic():
-        # Hold the lock of a dispatch.
+        # Lock the row of the stream, as a dispatch in another process does.
         EventStream.objects.of(tenant.pk).select_for_update(no_key=True).get(pk=stream.pk)
         _in_thread(dispatch_without_waiting)
 

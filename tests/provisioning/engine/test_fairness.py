@@ -1,4 +1,4 @@
-"""Turns of the streams of several tenants in one worker process."""
+"""The order in which one worker process gives turns to the streams of several tenants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TURN = 3
 
 @pytest.fixture
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Messages that would be sent to the broker, oldest first."""
+    """Return the list of the messages that would be sent to the broker, the oldest message first."""
     sent: list[tuple[str, ...]] = []
 
     def send(*message: str, countdown: float | None = None) -> bool:
@@ -42,7 +42,7 @@ def other(tenant: Tenant) -> Tenant:
 
 
 def burst(tenant: Tenant, count: int) -> EventStream:
-    """Return a stream with one due lane for each of `count` users."""
+    """Create a stream of the tenant with one due lane for each of `count` users."""
     stream = make_stream(tenant)
     append_events(tenant, [f"user:{tenant.pk}-{number}" for number in range(count)])
     dispatch.dispatch_tenant(tenant.pk)
@@ -70,7 +70,7 @@ def test_a_burst_delays_the_event_of_another_tenant_by_one_turn(
     assert len(before) == TURN
 
 
-def test_a_message_that_waits_for_another_stream_is_sent_again(
+def test_the_message_of_a_stream_that_must_wait_for_another_stream_is_sent_again(
     tenant: Tenant, other: Tenant, recorder: Recorder, messages: list[tuple[str, ...]]
 ) -> None:
     busy, _ = burst(tenant, 2 * TURN), burst(other, 1)
@@ -98,7 +98,7 @@ def test_a_failure_during_the_turn_of_another_stream_is_retried_by_a_separate_me
     assert messages == [(nudges.DELIVER, busy.pk, f"user:{tenant.pk}-{TURN}"), (nudges.DELIVER, quiet.pk, f"user:{other.pk}-0")]
 
 
-def test_three_bursts_and_one_event_get_turns_in_rotation(
+def test_three_streams_with_many_events_and_one_stream_with_one_event_get_turns_in_rotation(
     tenant: Tenant, other: Tenant, recorder: Recorder, messages: list[tuple[str, ...]]
 ) -> None:
     more = [TenantFactory.create(id=f"{tenant.pk}-{name}", name=name, host=f"{name}.{tenant.pk}.example.test") for name in "cd"]
@@ -114,7 +114,7 @@ def test_three_bursts_and_one_event_get_turns_in_rotation(
     assert len(served) == 3 * TURN + 1
 
 
-def test_short_turns_do_not_read_the_lanes_of_other_streams(
+def test_a_short_turn_ends_without_a_search_for_other_streams(
     tenant: Tenant, other: Tenant, recorder: Recorder, messages: list[tuple[str, ...]]
 ) -> None:
     quiet = burst(tenant, 1)

@@ -1,4 +1,4 @@
-"""Fixed interleavings of a dispatch that adds to a lane and a worker that finds the lane empty."""
+"""A dispatch adds a delivery to a lane while a worker finds the lane empty. The tests fix the order of the steps of both transactions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DONE = Success(is_skipped=False, is_written=True, duration_ms=1.0)
 
 
 class Paused(threading.Thread):
-    """Works in a separate transaction, which the test commits."""
+    """A thread that does its work in a transaction, and commits it when the test calls `finish`."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ def _a_session_waits_for_a_lock() -> bool:
 
 @pytest.fixture
 def last_claim(tenant: Tenant, stream: EventStream) -> Claim:
-    """Return the claim of the only delivery in its lane, after another event was added to the log."""
+    """Return the claim of the only delivery in a lane. The log contains a second event for the lane, which is not dispatched yet."""
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     claim = lanes.claim_named(stream.pk, "user:a")
@@ -111,7 +111,7 @@ def test_a_dispatch_recreates_a_lane_that_a_worker_has_just_deleted(stream: Even
     _assert_second_event_is_claimable(stream)
 
 
-def test_of_two_workers_that_claim_one_lane_at_once_the_second_gets_nothing(tenant: Tenant, stream: EventStream) -> None:
+def test_only_one_of_two_workers_that_claim_a_lane_at_the_same_time_gets_the_claim(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     claims: list[object] = []

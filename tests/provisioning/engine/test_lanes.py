@@ -1,4 +1,4 @@
-"""Transitions of deliveries, on committed data."""
+"""How lanes and deliveries change their states: claims, outcomes, releases and lost leases. The tests use committed data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _queue(tenant: Tenant, *keys: str) -> list[Event]:
 
 
 def _forward(stream: EventStream, seconds: float) -> None:
-    """Make the times of the stream's lanes older."""
+    """Move the times in the stream's lanes into the past by a number of seconds, as if this time had passed."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE provisioning_lane SET not_before = not_before - make_interval(secs => %(s)s), "
@@ -98,7 +98,7 @@ def test_an_attempt_is_counted_when_it_starts(tenant: Tenant, stream: EventStrea
     assert delivery.first_attempt_at == delivery.last_attempt_at == claim.started_at
 
 
-def test_a_turn_that_ends_releases_its_lane(tenant: Tenant, stream: EventStream) -> None:
+def test_a_worker_that_ends_its_turn_releases_its_lane(tenant: Tenant, stream: EventStream) -> None:
     first, second = _queue(tenant, "user:a", "user:a")
 
     assert lanes.settle(_claimed(stream), DONE, go_on=False) == lanes.Step(is_waiting=True)
@@ -171,7 +171,7 @@ def test_retry_after_extends_the_pause_of_a_lane(tenant: Tenant, stream: EventSt
     assert lanes.fail(_claimed(stream), replace(BUSY, retry_after=40.0), go_on=True).retry_in == 40.0
 
 
-def test_an_outcome_after_the_lease_is_discarded(tenant: Tenant, stream: EventStream) -> None:
+def test_an_outcome_after_the_end_of_the_lease_is_discarded(tenant: Tenant, stream: EventStream) -> None:
     (event,) = _queue(tenant, "user:a")
     claim = _claimed(stream)
     _forward(stream, 1000)
@@ -183,7 +183,7 @@ def test_an_outcome_after_the_lease_is_discarded(tenant: Tenant, stream: EventSt
     assert not Attempt.objects.filter(delivery__event=event.pk).exists()
     step = lanes.settle(claim, DONE, go_on=True)
 
-    # The late worker continues normally, and the delivery is attempted again with a new token.
+    # The late worker can continue, and claims the delivery again with a new token.
     assert step.is_discarded
     assert step.next is not None
     assert (step.next.event_id, step.next.attempt) == (event.event_id, 2)
@@ -300,7 +300,7 @@ def test_a_pausing_lane_is_nudged_again_only_after_its_pause(tenant: Tenant, str
     assert later == pytest.approx(dispatch.NUDGE_GRACE_SECONDS, abs=0.5)
 
 
-def test_a_worker_continues_with_another_lane_if_the_rest_of_its_lane_must_not_run(tenant: Tenant, stream: EventStream) -> None:
+def test_a_worker_continues_with_another_lane_if_the_next_event_of_its_lane_was_pruned(tenant: Tenant, stream: EventStream) -> None:
     _, pruned, other = _queue(tenant, "user:a", "user:a", "user:b")
     claim = _claimed(stream)
     Event.objects.filter(pk=pruned.pk).delete()
@@ -363,7 +363,7 @@ def test_a_worker_cannot_change_a_lane_that_another_worker_has_claimed(
         act(stale)
 
     assert _rows(stream) == before
-    # The worker with the claim can write its outcome.
+    # Only the worker with the claim can write an outcome.
     lanes.settle(successor, DONE, go_on=False)
 
 
@@ -380,7 +380,9 @@ def test_a_claim_at_the_rate_limit_is_put_off_without_an_attempt(tenant: Tenant,
 
 
 @pytest.mark.parametrize("is_settled", [False, True])
-def test_a_claim_that_did_not_run_is_given_back_and_keeps_its_place(tenant: Tenant, stream: EventStream, *, is_settled: bool) -> None:
+def test_a_claim_that_did_not_run_can_be_given_back_and_its_lane_keeps_its_place(
+    tenant: Tenant, stream: EventStream, *, is_settled: bool
+) -> None:
     first, second = _queue(tenant, "user:a", "user:b")
     claim = _claimed(stream)
     if is_settled:
@@ -392,7 +394,7 @@ def test_a_claim_that_did_not_run_is_given_back_and_keeps_its_place(tenant: Tena
 
 
 def _rows(stream: EventStream) -> list[tuple[object, ...]]:
-    """Return all rows of the stream's lanes, deliveries and attempts."""
+    """Return the values of all lanes, deliveries and attempts of the stream."""
     lanes_of = Lane.objects.filter(stream_id=stream.pk).order_by("pk").values_list()
     deliveries = Delivery.objects.filter(stream_id=stream.pk).order_by("pk").values_list()
     attempts = Attempt.objects.filter(delivery__stream_id=stream.pk).order_by("pk").values_list()

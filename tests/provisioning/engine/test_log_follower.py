@@ -1,4 +1,4 @@
-"""The streams and deliveries that keep events in the log after the retention period."""
+"""Which streams and deliveries hold back events, so that the events stay in the log after the retention period."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def no_retries(settings: object) -> None:
 
 
 def _old_events(tenant: Tenant, *, keys: str = "abcd") -> list[Event]:
-    """Append events older than the retention period, one for each key."""
+    """Append one event for each key. The events are older than the retention period."""
     events = append_events(tenant, [f"user:{key}" for key in keys])
     with connection.cursor() as cursor:
         cursor.execute(
@@ -54,14 +54,14 @@ def _deliver_all(stream: EventStream, *, keys: str) -> None:
 
 
 def _settle(stream: EventStream, *, keys: str) -> None:
-    """Deliver the first event of only these lanes."""
+    """Settle the first delivery of each of these lanes as delivered."""
     for key in keys:
         claim = lanes.claim_named(stream.pk, f"user:{key}")
         assert isinstance(claim, Claim)
         lanes.settle(claim, Success(is_skipped=False, duration_ms=1.0, is_written=True), go_on=False)
 
 
-def test_an_enabled_stream_behind_the_log_keeps_unread_events(tenant: Tenant, stream: EventStream) -> None:
+def test_an_enabled_stream_holds_back_the_events_that_it_has_not_read(tenant: Tenant, stream: EventStream) -> None:
     _old_events(tenant)
     EventStream.objects.of(tenant.pk).update(position=1)
     done = _pruned(tenant)
@@ -125,7 +125,7 @@ def test_a_waiting_redelivery_has_a_copy_of_its_event_and_does_not_delay_pruning
     assert Delivery.objects.get(stream_id=stream.pk).state == Delivery.State.DELIVERED
 
 
-def test_a_held_stream_keeps_its_waiting_deliveries_until_the_maximum_hold_time(
+def test_a_held_stream_holds_back_the_events_of_its_deliveries_until_the_maximum_hold_time(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: object
 ) -> None:
     _old_events(tenant)
@@ -215,7 +215,10 @@ def test_deliveries_continue_from_the_position_of_the_stream_after_a_restore(
 def test_a_stream_beyond_the_restored_head_returns_to_the_head_and_misses_no_new_event(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
-    """Only the log was restored. The stream and its deliveries are newer, and contain positions and row ids that new events get again."""
+    """Only the log was restored to an older state.
+
+    The stream and its deliveries are newer than the log. They contain positions and row ids that new events get again.
+    """
     append_events(tenant, ["user:a", "user:b", "user:c"])
     dispatch.dispatch_tenant(tenant.pk)
     _settle(stream, keys="b")

@@ -1,4 +1,4 @@
-"""Publishing nudges never raises an error and never blocks the caller, for every behavior of the broker."""
+"""Sending nudges never raises an error and never blocks the caller, even if the broker does not answer or is unreachable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fresh(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def silent_broker() -> Iterator[str]:
-    """The URL of a server that accepts connections but never answers."""
+    """Yield the URL of a server that accepts connections and never answers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(16)
@@ -37,7 +37,9 @@ def _app(url: str) -> Celery:
     return app
 
 
-def test_a_hanging_broker_does_not_block_the_caller_and_suspends_publishing(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_broker_does_not_block_the_caller_and_no_further_nudges_are_sent_for_a_while(
+    silent_broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(nudges, "current_app", _app(silent_broker))
     with own_time() as posting:
         nudges.dispatch_numbered("t-one", 1)

@@ -22,5 +22,5 @@ def test_failures_with_another_text_or_status_have_another_fingerprint() -> None
 
 def test_values_that_postgresql_cannot_store_are_removed() -> None:
     assert storable({"a\0": ["x\0y", "half \ud800 pair", 1, None, True, 1.5]}) == {"a": ["xy", "half ? pair", 1, None, True, 1.5]}
-    # JSON from a server may contain these values, and Python accepts them.
+    # Python reads these values from the JSON of a server, but PostgreSQL cannot store them.
     assert storable(json.loads("[NaN, -Infinity, 1e999]")) == ["nan", "-inf", "inf"]

@@ -1,4 +1,4 @@
-"""The limit of requests per second. All senders share the limit, and waiting for it uses no attempt."""
+"""The limit of requests per second of an action. All processes share the limit, and a delivery that waits uses no attempt."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def enabled_stream(tenant: Tenant, server: MisbehavingServer, *, rate: float | N
 
 
 def deliver_all(tenant: Tenant, stream: EventStream) -> None:
-    """Deliver each lane once, like the worker that receives its message."""
+    """Number and dispatch the new events, and try to deliver each lane once."""
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
     for lane in Lane.objects.filter(stream_id=stream.pk).order_by("pk"):
@@ -51,13 +51,13 @@ def deliver_all(tenant: Tenant, stream: EventStream) -> None:
 
 
 def pass_time(action: Action) -> None:
-    """Refill the bucket and end all pauses."""
+    """Refill the bucket of the action and end the pauses of all lanes, as if time had passed."""
     PaceRow.objects.filter(pk=action.pk).update(full_at=timezone.now() - timedelta(seconds=5))
     Lane.objects.update(not_before=timezone.now(), nudged_until=None)
 
 
 def take_every_token(action: Action) -> None:
-    """Use up all tokens of the next minutes."""
+    """Use up all tokens of the action for the next five minutes."""
     full_at = timezone.now() + timedelta(seconds=300)
     PaceRow.objects.update_or_create(action=action, defaults={"full_at": full_at, "promised_until": full_at})
 
@@ -74,7 +74,9 @@ def pace(action: Action, rate: float | None = 1, **more: Any) -> Pace:
     return Pace(action.pk, rate, may_be_put_off=True, **more)
 
 
-def test_the_doubt_about_a_lost_create_is_kept_if_the_limit_prevents_the_lookup(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_doubt_about_a_create_without_a_response_is_kept_if_the_limit_prevents_the_lookup(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     def lost(request: Received) -> Wire:
         take_every_token(Action.objects.of(tenant.pk).get())
         connection.close()
@@ -113,7 +115,7 @@ def test_a_delivery_over_the_limit_is_postponed_and_uses_no_attempt(tenant: Tena
 
 def test_a_run_that_may_have_written_is_not_postponed(tenant: Tenant, database_connection: Connection) -> None:
     def hang_up_for_good(_request: Received) -> Wire:
-        # While the response is lost, other runs use the tokens that the lookup needs.
+        # Before the response is lost, other runs use up the tokens, so the run cannot look the account up.
         try:
             take_every_token(Action.objects.of(tenant.pk).get())
         finally:
@@ -174,11 +176,11 @@ def test_each_token_is_assigned_to_only_one_sender(tenant: Tenant) -> None:
     for sender in senders:
         sender.join()
 
-    # The tokens of one second are available at once. Later tokens become available at the configured rate.
+    # The tokens of one second are available immediately. Further tokens become available at the configured rate.
     assert time.monotonic() - began >= (3 * each - rate) / rate - 0.05
 
 
-def test_turns_are_assigned_in_sequence_and_limited_in_time(tenant: Tenant) -> None:
+def test_deliveries_that_are_put_off_get_turns_one_after_another_within_a_limited_time(tenant: Tenant) -> None:
     action = new_action(tenant)
     take_every_token(action)
     turns = []
@@ -187,7 +189,7 @@ def test_turns_are_assigned_in_sequence_and_limited_in_time(tenant: Tenant) -> N
             pace(action).take("GET", 1.0)
         turns.append(PaceRow.objects.get(pk=action.pk).promised_until)
 
-    # Each delivery gets two seconds: it sends a lookup and a write, and the limit is one request per second.
+    # A delivery sends two requests, a lookup and a write. With a limit of one request per second, it gets two seconds.
     assert {later - earlier for earlier, later in pairwise(turns)} == {timedelta(seconds=2)}
     PaceRow.objects.filter(pk=action.pk).update(promised_until=timezone.now() + timedelta(days=3))
     with pytest.raises(NoTurn) as refused:
@@ -195,7 +197,7 @@ def test_turns_are_assigned_in_sequence_and_limited_in_time(tenant: Tenant) -> N
     assert 300 < refused.value.seconds < 1000
 
 
-def test_a_trial_waits_a_limited_time_for_a_token_and_then_fails_and_names_the_delay(tenant: Tenant) -> None:
+def test_a_trial_waits_a_limited_time_for_a_token_and_then_fails_with_an_error_that_names_the_delay(tenant: Tenant) -> None:
     action = new_action(tenant)
     of_person = Pace(action.pk, 1.0, may_be_put_off=False)
     of_person.take("GET", 10.0)

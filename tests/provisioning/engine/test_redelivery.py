@@ -22,7 +22,7 @@ def _one_attempt(settings: Settings) -> None:
 
 
 def _dead_letter(tenant: Tenant, stream: EventStream, recorder: Recorder, *, then: list[Answer | Exception] | None = None) -> Event:
-    """Turn the first event of a user into a dead letter. Each later event gets one outcome from `then`."""
+    """Turn the first event of a user into a dead letter, and return the event. Each later event gets the next result of `then`."""
     following = then or []
     recorder.answers["user:a"] = [DataFailure("too long", status=400), *following]
     events = append_events(tenant, ["user:a"] * (1 + len(following)))
@@ -66,7 +66,7 @@ def test_a_redelivery_sends_a_message_for_its_lane_after_the_commit(
 ) -> None:
     letter = _letter(_dead_letter(tenant, stream, recorder))
     sent: list[tuple[object, ...]] = []
-    # The broker.
+    # Record the messages instead of sending them to the broker.
     monkeypatch.setattr(nudges, "send", lambda *message: sent.append(message))
     settings.DELIVERY_NUDGES_ENABLED = True
     _redeliver(tenant, letter)
@@ -96,7 +96,7 @@ def test_an_old_event_is_superseded_if_a_newer_event_was_written(tenant: Tenant,
     assert (_letter(event).state, _letter(event).resolution) == ("resolved", "superseded")
 
 
-def test_force_delivers_an_old_event_even_after_a_newer_write(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_forced_redelivery_sends_an_old_event_even_after_a_newer_write(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     event = _dead_letter(tenant, stream, recorder, then=[Answer()])
 
     _redeliver(tenant, _letter(event), force=True)

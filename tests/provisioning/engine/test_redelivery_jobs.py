@@ -1,4 +1,4 @@
-"""Redelivery jobs: selection, order, progress, and cancellation."""
+"""Redelivery jobs: the selection of dead letters, the order, the progress, and the cancellation."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_job_redelivers_the_events_of_each_user_in_order_and_counts_the_result
     assert Delivery.objects.get(event_id=letters[3].event_id).state == "superseded"
 
 
-def test_each_step_of_a_job_continues_after_the_dead_letters_of_the_previous_step(
+def test_each_chunk_of_a_job_continues_after_the_dead_letters_of_the_previous_chunk(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b", "user:b", "user:c", "user:b")
@@ -135,11 +135,11 @@ def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwh
     DeadLetter.objects.filter(pk=deletion.pk).update(event_type="user.deleted")
     job = start(stream)
     assert job.summary == {"total": 3, "redelivered": 0, "skipped": 0}
-    # Simulate that another redelivery committed after this job had read the dead letter.
+    # Another redelivery puts the dead letter back into its lane after this job has selected the dead letter.
     Delivery.objects.filter(pk=meanwhile.delivery_id).update(state="todo")
 
     while not run_job(job.pk, chunks=1):
-        # A blocked dead letter stays open and must not be tried again by every step.
+        # A blocked dead letter stays open. The next chunks of the job must not count it again.
         assert progress_of(Job.objects.get(pk=job.pk)).blocked <= 1
 
     job.refresh_from_db()

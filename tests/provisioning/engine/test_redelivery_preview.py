@@ -1,4 +1,4 @@
-"""The dry run of a redelivery over real sockets. It reads from the server, shows the request, and writes nothing."""
+"""The dry run of a redelivery over real sockets. It reads from the server, shows the request that would be sent, and writes nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def person(database_connection: Connection) -> User:
 
 
 def buried(server: MisbehavingServer, person: User, event_type: str, **options: Any) -> DeadLetter:
-    """Create a stream to the server, let an event of the user fail, and clear the recorded requests."""
+    """Create a stream to the server, let an event of the user fail, and clear the recorded requests. Return the dead letter."""
     tenant_id = person.tenant_id
     action = ActionFactory.create(
         tenant_id=tenant_id,
@@ -146,7 +146,7 @@ def test_a_response_that_is_not_json_is_shown_as_a_note(person: User) -> None:
     assert "invalid response shape" in shown.notes[0]
 
 
-def test_a_preview_requires_the_user_and_a_dry_run_requires_the_action(
+def test_a_dry_run_requires_the_action_and_with_the_current_profile_also_the_user(
     person: User, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     with misbehaving_server(by_verb(GET=scim_error(400))) as server:
@@ -195,7 +195,7 @@ def test_a_bulk_redelivery_shows_the_changes_of_the_first_dead_letters_before_an
             ("displayName", "Before", "Ada")
         ]
         assert (panel.rows[0][0].text, panel.rows[0][1].text) == ("user.updated of Ada (ada@example.test)", "PUT /Users/7")
-        # The entered values are still in the form.
+        # The form still contains the entered values.
         assert 'value="Fixed"' in answer.content.decode() or ">Fixed<" in answer.content.decode()
     assert 'value="7"' in all_shown.content.decode()
     assert {request.verb for request in server.received} == {"GET"}

@@ -54,7 +54,7 @@ def test_exchanges_are_deleted_after_two_weeks_and_rows_after_a_month(
     _age(stream, 31)
     retention.prune()
 
-    # An open dead letter is kept together with its delivery.
+    # An open dead letter and its delivery are kept.
     assert list(Delivery.objects.filter(stream_id=stream.pk)) == [failed]
     redeliver_letters(tenant_id=tenant.pk, letter_ids=[DeadLetter.objects.get(delivery=failed).pk], order=Order("ada@example.test"))
     delivering.deliver_lane(stream.pk, "user:bad")
@@ -75,7 +75,7 @@ def test_waiting_deliveries_are_never_deleted(tenant: Tenant, stream: EventStrea
     assert Lane.objects.filter(stream_id=stream.pk).exists()
 
 
-def test_remaining_rows_of_a_deleted_stream_are_deleted(tenant: Tenant, stream: EventStream) -> None:
+def test_rows_that_a_deleted_stream_has_left_are_deleted(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"] * 5)
     dispatch.dispatch_tenant(tenant.pk)
     stream_id = stream.pk
@@ -96,6 +96,6 @@ def test_remaining_rows_of_a_deleted_stream_are_deleted(tenant: Tenant, stream: 
     ],
     ids=["bodies", "deliveries", "alerts", "trials"],
 )
-def test_an_index_finds_the_old_rows(tenant: Tenant, statement: str, values: list[object], column: str) -> None:
+def test_the_search_for_old_rows_uses_an_index(tenant: Tenant, statement: str, values: list[object], column: str) -> None:
     conditions = [condition for node in plan_of(statement, values) if (condition := node.get("Index Cond"))]
     assert [condition for condition in conditions if f"{column} <" in condition], conditions

@@ -1,4 +1,4 @@
-"""Success rate and latency of a stream by hour."""
+"""The success rate and the latencies of a stream in each hour."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_hour_has_its_success_rate_and_its_latencies(tenant: Tenant) -> Non
     assert len(flows) == 24
     assert flows[-2].success == 75
     assert flows[-2].median == flows[-2].most == pytest.approx(2)
-    # There is only a waiting delivery, so no delivery has ended.
+    # The only delivery of this hour still waits, so the hour has no success rate and no latency.
     assert (flows[-1].number, flows[-1].success, flows[-1].most) == (1, None, None)
     assert flows[:-2] == [Flow()] * 22
 

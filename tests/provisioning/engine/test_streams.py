@@ -76,7 +76,7 @@ def test_events_recorded_while_a_stream_is_disabled_are_never_delivered(tenant: 
     dispatch.dispatch_tenant(tenant.pk)
     delivering.deliver_lane(stream.pk, "user:a")
 
-    # An event from before the stream was disabled is delivered, even if it was not dispatched before.
+    # An event that was recorded before the stream was disabled is delivered, even if it was not dispatched by then.
     assert recorder.event_ids == [before.event_id, after.event_id]
 
 

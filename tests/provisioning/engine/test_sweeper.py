@@ -20,7 +20,7 @@ from tests.provisioning.engine.logs import append_events
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """Messages that would be sent to the broker."""
+    """Return the list of the messages that would be sent to the broker."""
     messages: list[tuple[object, ...]] = []
 
     def send(*message: str, countdown: float | None = None) -> bool:
@@ -46,7 +46,7 @@ def _pass(stream: EventStream, seconds: int) -> None:
 
 
 def _nudged(sent: list[tuple[object, ...]], stream: EventStream) -> list[str]:
-    """Sweep once and return the lanes of the stream that got a message."""
+    """Search once for due lanes, and return the keys of the stream's lanes that got a message."""
     sent.clear()
     sweeper.nudge_due_lanes()
     return sorted(str(key) for task, stream_id, key in sent if task == nudges.DELIVER and stream_id == stream.pk)
@@ -74,12 +74,12 @@ def test_the_search_for_due_lanes_reads_no_lane_that_is_due_later(
     assert read_in_vain(statement, values, table="provisioning_lane") == 0
 
 
-def test_a_due_lane_gets_no_second_message_until_the_first_is_treated_as_lost(
+def test_a_due_lane_gets_a_second_message_only_after_the_first_message_counts_as_lost(
     tenant: Tenant, stream: EventStream, sent: list[tuple[object, ...]]
 ) -> None:
     _queue(tenant, "user:a", "user:b")
 
-    assert _nudged(sent, stream) == []  # The dispatch has just sent its own message.
+    assert _nudged(sent, stream) == []  # The dispatch has just sent messages for these lanes.
     _pass(stream, 4)
     assert _nudged(sent, stream) == ["user:a", "user:b"]
     assert _nudged(sent, stream) == []
@@ -154,7 +154,7 @@ def test_the_sweeper_probes_a_held_stream_when_its_probe_is_due(
     assert (nudges.PROBE, stream.pk, tenant.pk) in sent
 
 
-def test_one_sweeper_process_leads_until_its_lease_expires(committed_db: None) -> None:
+def test_only_one_process_sweeps_until_its_lease_expires(committed_db: None) -> None:
     Sweeper.objects.all().delete()
     one, other = uuid.uuid4(), uuid.uuid4()
 

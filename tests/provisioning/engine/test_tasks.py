@@ -1,4 +1,4 @@
-"""The configuration of Celery, and retries after exactly the requested delay."""
+"""The configuration of Celery, and tasks that run again after exactly the requested delay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provisioning.engine import delivering
 from provisioning.engine.retrying import RetryLater
 
 
-def test_the_queue_stores_no_results() -> None:
+def test_tasks_are_acknowledged_after_they_have_run_and_no_results_are_stored() -> None:
     conf = app.conf
     assert (conf.task_acks_late, conf.task_reject_on_worker_lost, conf.worker_prefetch_multiplier) == (True, True, 1)
     assert conf.task_ignore_result
@@ -27,14 +27,14 @@ def test_the_queue_stores_no_results() -> None:
     assert conf.get("visibility_timeout") == seconds
 
 
-def test_leases_are_longer_than_every_run(settings: Any) -> None:
+def test_the_lease_of_a_lane_is_longer_than_any_turn_and_any_time_limit_of_a_task(settings: Any) -> None:
     turn = delivering.TURN_SECONDS + settings.DELIVERY_BUDGET_SECONDS
     limits = [turn, app.conf.task_soft_time_limit, app.conf.task_time_limit, settings.DELIVERY_LEASE_SECONDS]
     assert [*limits, app.conf.get("visibility_timeout")] == sorted({*limits, app.conf.get("visibility_timeout")})
 
 
 @pytest.mark.parametrize("seconds", [0.25, 7.0, 30.0])
-def test_a_paused_lane_is_retried_after_exactly_its_pause(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_task_of_a_paused_lane_runs_again_after_exactly_the_pause(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
 
     def pause(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Decisions about dead letters: concurrent decisions, repetition, and other tenants."""
+"""Decisions about dead letters: their effect, repeated decisions, ignored kinds of failure, and other tenants."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_decision_is_stored_with_actor_time_and_reason_and_applied_once(tenant
     assert (letter.resolution, letter.resolved_at) == ("", None)
 
 
-def test_a_decision_does_not_change_dead_letters_in_redelivery_or_delivered_ones(
+def test_a_decision_does_not_change_a_dead_letter_that_is_being_redelivered_or_was_delivered(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
@@ -126,7 +126,7 @@ def test_an_ignored_kind_of_failure_can_be_reopened(tenant: Tenant, stream: Even
     assert bury(tenant, stream, recorder, "user:b").state == "open"
 
 
-def test_a_redelivered_event_that_fails_with_an_ignored_kind_is_ignored_and_kept(
+def test_a_redelivered_event_that_fails_with_an_ignored_kind_of_failure_becomes_an_ignored_dead_letter_again(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
@@ -149,7 +149,7 @@ def test_a_decision_that_ends_in_the_past_or_names_no_kind_of_failure_is_refused
         ignore(letter)
 
 
-def test_retention_deletes_ignored_dead_letters_and_keeps_acknowledged_ones(
+def test_retention_deletes_ignored_dead_letters_and_keeps_open_and_acknowledged_dead_letters(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = {state: bury(tenant, stream, recorder, f"user:{state}") for state in ("open", "acknowledged", "ignored")}

@@ -1,4 +1,4 @@
-"""Values by the type of their attribute: conversions, JSON types without a schema, and reported errors."""
+"""How the mapping converts values to the types of SCIM attributes, keeps JSON types without a schema, and reports unusable values."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_value_with_too_many_nested_levels_is_omitted() -> None:
     assert result.left_out == (f"{CUSTOM}:thing: the value is nested more than 16 deep.",)
 
 
-def test_a_path_without_a_type_filter_sends_a_list_of_elements() -> None:
+def test_rows_without_a_type_filter_send_one_element_for_each_value() -> None:
     assert mapped(ANNA, table_of(("emails.value", "email")))["emails"] == [{"value": "anna@example.test"}]
     several = table_of(
         ("emails.value", "[email, user_metadata.phone]"), ("emails.display", "['first', `null`]"), ("emails.primary", "`true`")
@@ -119,7 +119,7 @@ def test_a_value_of_the_wrong_type_is_omitted_and_reported(path: str, value: Any
     assert result.resource.keys() == {"schemas", "externalId", "userName"}
 
 
-def test_an_explicit_primary_has_precedence_over_the_first_element() -> None:
+def test_an_element_that_the_mapping_marks_as_primary_has_precedence_over_the_first_element() -> None:
     table = table_of(
         ('emails[type eq "work"].value', "email"),
         ('emails[type eq "home"].value', "nickname"),
@@ -138,7 +138,7 @@ def test_the_core_urn_is_an_optional_prefix_of_an_attribute() -> None:
             table_of((f"{USER}:{name}", "email"))
 
 
-def test_an_unusable_value_never_removes_the_attribute_and_fails_if_empty_is_an_error() -> None:
+def test_an_unusable_value_removes_no_attribute_and_is_an_error_if_the_row_requires_a_value() -> None:
     document = {**ANNA, "nickname": ["a"]}
     assert map_user(document, table_of(("nickName", "nickname"), if_empty="remove"), "update").removed == ()
     with pytest.raises(MappingFailed, match="a text is expected, not a list"):
@@ -153,7 +153,7 @@ def test_a_list_attribute_is_removed_only_if_none_of_its_elements_is_sent() -> N
 
 
 @pytest.mark.parametrize("if_empty", ["omit", "remove"])
-def test_differences_include_elements_missing_from_a_sent_list_and_from_a_removed_list(if_empty: str) -> None:
+def test_differences_include_old_elements_that_a_sent_list_lacks_and_elements_of_a_removed_list(if_empty: str) -> None:
     rows = (('emails[type eq "work"].value', "app_metadata.work"), ('emails[type eq "home"].value', "app_metadata.home"))
     table = table_of(*rows, if_empty=if_empty)
     there = {"userName": ANNA["email"], "externalId": ANNA["user_id"], "emails": [{"type": "home", "value": "old"}]}
@@ -190,7 +190,9 @@ def test_an_update_per_attribute_sends_each_attribute_of_an_extension_by_its_pat
         (f"{USER}:userName", "email", "Row 3: Each attribute"),
     ],
 )
-def test_saving_refuses_a_row_that_cannot_be_sent_and_a_stored_table_with_such_a_row_still_runs(path: str, source: str, about: str) -> None:
+def test_a_row_whose_value_cannot_be_sent_is_refused_on_saving_and_a_stored_table_with_the_row_still_runs(
+    path: str, source: str, about: str
+) -> None:
     table = table_of((path, source))
     map_user(ANNA, table, "create")
     with pytest.raises(MappingRefused, match=about):

@@ -15,6 +15,6 @@ def scim_process() -> Iterator[RealServer]:
 
 @pytest.fixture
 def scim_server(scim_process: RealServer) -> Iterator[RealServer]:
-    """Return the real server without users."""
+    """Return the real SCIM server, which has no users."""
     yield scim_process
     scim_process.clear()

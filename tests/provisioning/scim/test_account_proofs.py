@@ -1,4 +1,4 @@
-"""The accounts of a lookup that count as the user's account, and the cases in which a user name proves an account."""
+"""Which account in the response to a lookup is the account of the user, and when an equal user name proves this."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERIFIED = {"email": "ann@example.test", "email_verified": True}
 
 @dataclass(frozen=True)
 class Links:
-    """Links of accounts. `rivals` are linked to other users. `kin` are linked to the same user by another action."""
+    """The links of accounts, by id. `rivals` are linked to other users. `kin` are linked to the same user by another action."""
 
     rivals: frozenset[str] = frozenset()
     kin: frozenset[str] = frozenset()
@@ -85,7 +85,7 @@ def test_a_verified_address_of_a_trusted_connection_proves_a_user_name(document:
     assert not proves_name(document, ANN, ScimOptions(user_name_proof="never"), strategy=strategy, trusted_strategies=trusted)
 
 
-def test_an_option_trusts_the_addresses_of_every_connection() -> None:
+def test_an_option_makes_verified_addresses_of_every_connection_a_proof() -> None:
     options = ScimOptions(user_name_proof="verified", trust_connection_addresses=True)
     assert proves_name(VERIFIED, ANN, options, strategy="oidc", trusted_strategies=frozenset())
     assert not proves_name({**VERIFIED, "email_verified": False}, ANN, options, strategy="oidc", trusted_strategies=frozenset())

@@ -1,4 +1,4 @@
-"""No response of a faulty server makes the client write to or delete another user's account."""
+"""Whatever a faulty server answers to a lookup, the client never changes or deletes the account of another user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANGES = ["user.updated", "user.deleted"]
 
 
 def over(users: list[dict[str, Any]], matching: Any) -> Handler:
-    """A server with `users` whose filter is `matching(attribute, value, user)`. It answers writes without performing them."""
+    """Return a server with `users`. It finds users with `matching(attribute, value, user)`, and answers writes without making them."""
 
     def answer(request: Received) -> Wire:
         if request.verb == "GET":
@@ -73,13 +73,13 @@ def test_only_the_account_of_the_user_is_written_if_the_server_treats_filters_as
     assert lines[-1].endswith("/Users/b")
 
 
-def test_a_match_that_contains_only_an_id_is_refused_if_a_probe_shows_that_filters_are_patterns() -> None:
+def test_a_match_that_contains_only_an_id_is_refused_if_a_test_shows_that_the_server_treats_filters_as_patterns() -> None:
     ran, lines = run(over([{"id": "1", "hidden": "database|anna"}], as_pattern), "user.updated")
     assert isinstance(ran.failed, UnverifiableMatch)
     assert lines == ["GET /Users"] * 3
 
 
-def test_a_match_that_contains_only_an_id_is_accepted_after_one_probe() -> None:
+def test_a_match_that_contains_only_an_id_is_accepted_after_the_filters_of_the_server_were_tested_once() -> None:
     handler = over([{"id": "1", "hidden_externalId": "database|anna"}], exactly)
     findings = Findings()
     with misbehaving_server(handler) as server:
@@ -89,7 +89,7 @@ def test_a_match_that_contains_only_an_id_is_accepted_after_one_probe() -> None:
         assert server.lines == ["GET /Users"] * 6 + ["PUT /Users/1", "GET /Users", "PUT /Users/1"]
 
 
-def test_a_probe_of_one_server_is_not_valid_for_another_server() -> None:
+def test_the_test_of_the_filters_of_one_server_is_not_valid_for_another_server() -> None:
     findings = Findings()
     handler = over([{"id": "1", "hidden_externalId": "database|anna"}], exactly)
     with misbehaving_server(handler) as first, misbehaving_server(handler) as second:
@@ -99,14 +99,14 @@ def test_a_probe_of_one_server_is_not_valid_for_another_server() -> None:
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_an_equal_user_name_in_the_response_to_another_query_proves_nothing(event_type: str) -> None:
+def test_an_equal_user_name_in_the_response_to_a_filter_on_the_key_does_not_prove_an_account(event_type: str) -> None:
     ran, lines = run(over([user("1", userName="anna@example.test")], ignoring), event_type)
     assert isinstance(ran.failed, UnverifiableMatch)
     assert set(lines) == {"GET /Users"}
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_a_response_that_compares_user_names_with_our_key_is_refused_without_a_probe(event_type: str) -> None:
+def test_a_server_that_compares_user_names_with_the_key_is_refused_without_a_test_of_its_filters(event_type: str) -> None:
     by_name = over([user("1", userName="database|anna")], lambda attribute, value, item: bool(item["userName"] == value))
     ran, lines = run(by_name, event_type)
     assert "compares userName" in str(ran.failed)
@@ -183,7 +183,7 @@ def honoring(base_url: str) -> Findings:
     return Findings(if_match_of(hashlib.sha256(base_url.encode()).hexdigest()[:12]))
 
 
-def test_a_write_requires_the_read_version_if_the_server_refuses_outdated_versions() -> None:
+def test_a_write_is_conditional_on_the_read_version_if_the_server_refuses_outdated_versions() -> None:
     answers = by_verb(GET=sequence(listing(versioned("W/1")), listing(versioned("W/2"))), PUT=sequence(scim_error(412), reply(204)))
     with misbehaving_server(answers) as server:
         assert run_event(server.base_url, "user.updated", findings=honoring(server.base_url)).reason == "updated"
@@ -198,7 +198,7 @@ def test_a_resource_that_keeps_changing_causes_a_failure_and_no_endless_loop() -
         assert sum(line.startswith("DELETE") for line in server.lines) == 2
 
 
-def test_writes_to_a_server_that_never_refused_an_outdated_write_have_no_condition() -> None:
+def test_a_write_is_unconditional_if_the_server_never_refused_an_outdated_version() -> None:
     with misbehaving_server(by_verb(GET=listing(versioned("W/1")), PUT=reply(204))) as server:
         run_event(server.base_url, "user.updated")
         assert "if-match" not in server.received[-1].headers

@@ -1,4 +1,4 @@
-"""Creates, changes and deletes one user on small servers, each with one deviation from SCIM that a real server has.
+"""Creates, changes and deletes a user on small servers. Each server deviates from SCIM as a real server does.
 
 The other users must stay unchanged. The tests in `tests/peers` use real servers.
 """
@@ -49,7 +49,7 @@ def never(attribute: str, value: str, item: dict[str, Any]) -> bool:
 
 
 class PeculiarServer:
-    """Stores users. `matching` and the overridden methods define its deviations."""
+    """A SCIM server that stores users. Subclasses define a deviation by `matching`, `drops` or overridden methods."""
 
     matching = staticmethod(exactly)
     drops: tuple[str, ...] = ()
@@ -104,20 +104,20 @@ class PeculiarServer:
 
 
 class ReadsPatterns(PeculiarServer):
-    """scimgateway: the value of a filter is a regular expression."""
+    """Like scimgateway: the value of a filter is a regular expression."""
 
     matching = staticmethod(as_pattern)
 
 
 class IgnoresFilters(PeculiarServer):
-    """Canaille: every lookup returns all users, and `externalId` is not stored."""
+    """Like Canaille: every lookup returns all users, and `externalId` is not stored."""
 
     matching = staticmethod(ignored)
     drops = ("externalId",)
 
 
 class ComparesAnother(PeculiarServer):
-    """saml-jackson: every filter compares the user name, and a deletion is answered with 200 and a body."""
+    """Like saml-jackson: every filter compares the user name, and a deletion is answered with 200 and a body."""
 
     matching = staticmethod(by_user_name)
 
@@ -127,7 +127,7 @@ class ComparesAnother(PeculiarServer):
 
 
 class FindsNothing(PeculiarServer):
-    """django-scim2 as installed: a filter on `externalId` matches no user, and its 409 has no type and a number as status."""
+    """Like django-scim2 without changes: a filter on `externalId` finds no user, and a 409 has no type, and its status is a number."""
 
     matching = staticmethod(never)
 
@@ -136,7 +136,7 @@ class FindsNothing(PeculiarServer):
 
 
 class NamesAreIds(PeculiarServer):
-    """scimgateway: the id is the first user name of the account. Deleting an account twice returns an error with status 500."""
+    """Like scimgateway: the id is the first user name of the account, and a deletion that succeeds is answered with status 500."""
 
     def id_of(self, resource: dict[str, Any]) -> str:
         return str(resource["userName"])
@@ -154,7 +154,7 @@ class AnswersPages(PeculiarServer):
 
 
 class LabelsPlainJson(PeculiarServer):
-    """saml-jackson behind a thin wrapper: plain JSON without `schemas`, with a parameter in its media type."""
+    """Like saml-jackson behind a small wrapper: a lookup returns plain JSON without `schemas`, with a parameter in its media type."""
 
     def search(self, request: Received) -> Wire:
         found = json.loads(bytes(super().search(request)).partition(b"\r\n\r\n")[2])  # type: ignore[arg-type]  # a listing is bytes
@@ -166,7 +166,7 @@ def outcome(ran: Ran) -> str:
 
 
 def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
-    """Create, rename and delete one user. The other users must be unchanged after each step."""
+    """Create, rename and delete a user, and check after each step that the other users are unchanged. Return the result of each step."""
     ends, links = [], MemoryLinks()
     with misbehaving_server(server) as running:
         for event_type, document in (("user.created", ANNA), ("user.updated", {**ANNA, "name": "New"}), ("user.deleted", ANNA)):
@@ -180,9 +180,9 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
     [
         (PeculiarServer, ["created", "updated", "deleted"]),
         (ReadsPatterns, ["created", "updated", "deleted"]),
-        # The server does not store the key (`externalId`), but the linked account has the user name that the service sent.
+        # The server does not store the key (`externalId`). The service recognizes the linked account by the user name that it has sent.
         (IgnoresFilters, ["created", "updated", "deleted"]),
-        # The lookup by `externalId` finds no account, or an account whose user name equals our key. The link identifies the right account.
+        # A lookup by `externalId` finds no account or another account. The service uses the account that its link identifies.
         (ComparesAnother, ["created", "updated", "deleted"]),
         (FindsNothing, ["created", "updated", "deleted"]),
         (NamesAreIds, ["created", "updated", "deleted"]),

@@ -1,4 +1,4 @@
-"""Filters, PATCH bodies, `Retry-After`, secrets and masking, tested with generated input."""
+"""Tests of filters, PATCH bodies, `Retry-After`, secrets, options and masking, partly with generated input."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(value: str, seconds: float 
         "Bearer abc",
     ],
 )
-def test_an_unusable_base_url_is_refused_without_repeating_it(url: str) -> None:
+def test_an_unusable_base_url_is_refused_and_the_error_does_not_repeat_the_url(url: str) -> None:
     with pytest.raises(SecretRefused) as refused:
         parse_base_url(url, allow_http=False)
     assert url not in str(refused.value)
@@ -159,7 +159,7 @@ def test_a_timeout_of_zero_is_refused_and_zero_retries_are_accepted() -> None:
 
 
 @pytest.mark.parametrize("token", ["two words", "line\nbreak", " leading", "trailing ", "zoë", "nul\x00"])
-def test_a_token_that_cannot_be_sent_in_a_header_is_refused_without_repeating_it(token: str) -> None:
+def test_a_token_that_cannot_be_sent_in_a_header_is_refused_and_the_error_does_not_repeat_the_token(token: str) -> None:
     with pytest.raises(SecretRefused) as refused:
         check_secret("SCIM_BEARER_TOKEN", token, allow_http=False)
     assert token not in str(refused.value)

@@ -1,4 +1,4 @@
-"""The flows of the specification with a real SCIM server."""
+"""The SCIM action creates, updates and deletes users on a real SCIM server, as its specification requires."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_the_user_name_of_a_foreign_account_causes_a_data_failure_and_no_change_
     assert scim_server.users() == [stranger]
 
 
-def test_adoption_links_an_unlinked_user_with_the_same_verified_address(scim_server: RealServer) -> None:
+def test_adoption_links_an_account_without_a_key_that_has_the_verified_address_of_the_user(scim_server: RealServer) -> None:
     existing = scim_server.add(userName="Anna@example.test", displayName="From the old directory")
     ran = run_event(scim_server.base_url, options={"adopt_on_conflict": True})
     found = scim_server.user("database|anna")

@@ -1,4 +1,4 @@
-"""Retries within a run, the total deadline, `Retry-After`, and creates whose response was lost."""
+"""Requests that are repeated within a run, the deadline of a run, `Retry-After`, and creates whose response was lost."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ ANNA_THERE = listing(user("1", externalId="database|anna"))
 
 
 @pytest.mark.parametrize("first", [scim_error(429), scim_error(500), scim_error(503), HANG_UP])
-def test_a_request_is_retried_once_by_default(first: Wire) -> None:
+def test_a_failed_request_is_repeated_once_by_default(first: Wire) -> None:
     with misbehaving_server(by_verb(POST=sequence(first, CREATED), GET=listing())) as server:
         assert run_event(server.base_url).reason == "created"
         assert server.lines.count("POST /Users") == 2
 
 
 @pytest.mark.parametrize(("retries", "tries"), [("0", 1), ("1", 2), ("3", 4), ("", 2)])
-def test_scim_max_retries_sets_the_number_of_retries(retries: str, tries: int) -> None:
+def test_scim_max_retries_sets_how_often_a_failed_request_is_repeated(retries: str, tries: int) -> None:
     with misbehaving_server(sequence(scim_error(503))) as server:
         ran = run_event(server.base_url, "user.updated", secrets={"SCIM_MAX_RETRIES": retries})
         assert ran.failed.kind == "transient"
@@ -74,7 +74,7 @@ def test_a_create_whose_response_was_lost_is_found_and_not_repeated() -> None:
     ],
     ids=["unauthorized", "server failure", "no route", "ambiguous", "unverifiable"],
 )
-def test_a_create_without_a_response_stays_uncertain_if_the_lookup_fails(lookup: Wire) -> None:
+def test_a_create_without_a_response_stays_in_doubt_if_the_lookup_fails(lookup: Wire) -> None:
     answers, links = [lookup], MemoryLinks()
     with misbehaving_server(by_verb(POST=HANG_UP, GET=lambda request: answers[-1])) as server:
         assert run_event(server.base_url, links=links).failed.is_uncertain
@@ -141,7 +141,7 @@ def test_an_invalid_retry_after_is_ignored(value: str) -> None:
 
 
 def drip(connection: socket.socket) -> None:
-    """Write a valid response one byte at a time, and each byte before the timeout of a single read."""
+    """Send a valid response byte by byte. Each byte arrives before the timeout of a single read."""
     for byte in CREATED:
         connection.sendall(bytes([byte]))
         time.sleep(0.05)
@@ -178,7 +178,7 @@ def test_requests_retries_and_pauses_end_at_the_deadline_of_the_run() -> None:
     assert ran.own_seconds < 1.5
 
 
-def test_a_run_without_time_sends_no_request() -> None:
+def test_a_run_whose_deadline_has_passed_sends_no_request() -> None:
     with misbehaving_server(sequence(CREATED)) as server:
         ran = run_event(server.base_url, deadline_seconds=-1)
         assert ran.failed.kind == "transient"

@@ -1,4 +1,4 @@
-"""Every response has a failure class that determines the next step. Malformed responses have no effect."""
+"""The status and the body of a response determine the failure class and the next step. No write follows a malformed response."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""No request changes or deletes an account of another user, for every behavior of a server (docs/adr/0072).
+"""Whatever a SCIM server does, no request changes or deletes an account of another user (docs/adr/0072).
 
-Random users of two tenants, each with two streams to one faulty server. Workers are killed at random requests, responses are lost, other
-people have accounts, the server restores old backups, and old events are redelivered.
+The users belong to two tenants, each with two streams to one faulty server. At random, users change, workers are killed, responses are
+lost, other people get accounts, the server restores old backups, and old events are redelivered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.factories.scim_runs import Findings, run_event
 BASE_URL = "https://scim.example.test/scim"
 ADDRESSES = ["ann@example.test", "Bob@example.test", "data@example.test"]
 TENANTS = ("one", "two")
-# One id is a pattern that matches the other id, which contains a quote.
+# As a pattern, the first id also matches the second id. The second id contains a quote.
 USERS = ("database|{tenant}", 'database|{tenant}"2')
 MANNERS: dict[str, list[Any]] = {
     "key_filter": ["exact", "ignored", "pattern", "user_name", "nothing", "refused"],
@@ -47,13 +47,13 @@ Lane = tuple[str, str, str]
 
 
 class World:
-    """Streams deliver the events of users in order, crash, and send old events again. The server checks every write."""
+    """Two tenants and a server that checks every write. The streams deliver events in order, crash, and deliver old events again."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
         self.server = BadServer(Manners(**self.one_of_each(MANNERS)), is_excused=self.is_excused)
         self.options = self.one_of_each(OPTIONS)
-        # Whether the email address of every user is verified. A verified address as user name can prove that an account belongs to a user.
+        # Whether the email addresses of all users are verified. A verified address can prove that the account with this name is the user's.
         self.is_verified = chance.random() < 0.4
         self.links = MemoryLinks()
         self.findings: dict[tuple[str, str], Findings] = defaultdict(Findings)
@@ -75,7 +75,7 @@ class World:
         act()
 
     def write_user(self) -> None:
-        """Create a missing user, or change or delete an existing one."""
+        """Record an event of a random user: create the user, or change or delete the user if it exists."""
         tenant = self.chance.choice(TENANTS)
         user_id = self.chance.choice(USERS).format(tenant=tenant)
         events = self.events[tenant, user_id]
@@ -87,7 +87,7 @@ class World:
         events.append((self.newest[tenant], kind, document))
 
     def deliver(self) -> None:
-        """Run the next event of a user in one of the two streams. A failed event is retried, and dropped after the last attempt."""
+        """Run the next event of a user in one of the two streams. A failed event is run again, and dropped after its third attempt."""
         waiting = [
             (tenant, user_id, action)
             for (tenant, user_id), events in self.events.items()
@@ -108,7 +108,7 @@ class World:
         self.next[lane] += not self.attempts[lane]
 
     def send_again(self) -> None:
-        """Run a dropped or settled event again by force."""
+        """Run an event again that was delivered or dropped before, like a forced redelivery."""
         settled = [(lane, place) for lane, count in self.next.items() for place in range(count)]
         if settled:
             (tenant, user_id, action), place = self.chance.choice(settled)
@@ -119,14 +119,14 @@ class World:
         self.steps.append("a stranger joins")
 
     def replace_account(self) -> None:
-        """An administrator of the server deletes an account, and another person gets an account, possibly with the same id and name."""
+        """Delete an account, as an administrator of the server does, and create one for another person, possibly with the same id and name."""
         if self.server.accounts:
             gone = self.server.accounts.pop(self.chance.choice(sorted(self.server.accounts)))
             self.steps.append(f"the server loses {gone}")
             self.server.add_stranger(self.chance.choice([gone["userName"], *ADDRESSES]), None)
 
     def renew_action(self) -> None:
-        """An administrator deletes an action and creates it again. The links of the old action remain."""
+        """Delete an action and create it again, as an administrator of the service does. The links of the old action remain."""
         tenant, action = self.chance.choice(TENANTS), self.chance.choice("AB")
         self.renewals[tenant, action] += 1
         self.steps.append(f"{tenant} makes {action} anew")
@@ -163,20 +163,20 @@ class World:
         return ran.result is not None
 
     def is_excused(self, account: Account) -> bool:
-        """Report whether the rules allow a write to this account of another person, although the write is wrong."""
+        """Report whether the rules of the service allow a write to this account, although it belongs to another person."""
         return self.is_indistinguishable(account) or self.is_proven_by_name(account)
 
     def is_proven_by_name(self, account: Account) -> bool:
-        """Report whether the verified name counts as a proof: the account has no key, and no other user is linked to it."""
+        """Report whether the verified name is a proof: the account has no key, and no link connects the account with another user."""
         others = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) != self.acting]
         is_free = not any(link.is_open and link.remote_id == account["id"] for link in others)
         return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
 
     def is_indistinguishable(self, account: Account) -> bool:
-        """Report whether rule 6 applies: a new account with the linked id and the same name is indistinguishable from the old account.
+        """Report whether rule 6 applies: the service cannot distinguish a new account with the linked id and name from the old account.
 
-        Neither the key nor the creation time then distinguishes the two accounts. The server does not keep keys, or the link has no key.
-        The server does not return real creation times.
+        It cannot use the key, because the server does not store keys or the link has no key. It cannot use the creation time, because the
+        server does not return real creation times.
         """
         manners = self.server.manners
         linked = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) == self.acting]
@@ -226,7 +226,7 @@ def test_a_sign_up_with_the_address_of_another_person_does_not_change_their_acco
 
 @pytest.mark.parametrize("ids", ["counted", "given_again", "names"])
 @pytest.mark.parametrize("created", ["real", "absent"])
-def test_old_events_do_not_change_an_account_created_after_our_deletion(ids: str, created: str) -> None:
+def test_old_events_do_not_change_an_account_that_was_created_after_the_deletion_of_the_users_account(ids: str, created: str) -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped", ids=ids, created=created)), MemoryLinks()
     verified = {**ANN, "email_verified": True}
     assert _life(server, links, ("user.created", verified), ("user.deleted", verified)) == ["created", "deleted"]
@@ -247,7 +247,9 @@ def test_a_renamed_user_is_found_on_a_server_that_does_not_store_keys() -> None:
 
 @pytest.mark.parametrize("key_filter", ["refused", "nothing", "exact"])
 @pytest.mark.parametrize(("keys", "created"), [("echoed", "real"), ("dropped", "rounded"), ("echoed", "rounded")])
-def test_a_link_stays_valid_after_a_write_response_with_more_than_the_stored_data(key_filter: str, keys: str, created: str) -> None:
+def test_a_link_stays_valid_after_a_response_to_a_write_with_data_that_the_server_does_not_store(
+    key_filter: str, keys: str, created: str
+) -> None:
     server, links = BadServer(Manners(key_filter=key_filter, keys=keys, created=created)), MemoryLinks()
     renamed = {**ANN, "email": "new@example.test"}
     changes = [("user.updated", renamed), ("user.updated", {**renamed, "name": "New"}), ("user.deleted", renamed)]
@@ -255,7 +257,7 @@ def test_a_link_stays_valid_after_a_write_response_with_more_than_the_stored_dat
     assert (server.accounts, server.violations) == ({}, [])
 
 
-def test_the_creation_time_of_a_link_is_that_of_the_last_read() -> None:
+def test_a_link_stores_the_creation_time_of_the_last_read() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped", created="rounded")), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     assert links.only().created_there.endswith(".123456+00:00")
@@ -300,7 +302,7 @@ def test_an_account_of_one_user_is_not_assigned_to_another_user_with_the_same_pr
 
 
 def renewed(links: MemoryLinks, name: str, **more: Any) -> Any:
-    """Return the links that the next run of another action of the tenant reads."""
+    """Return the links as the next run of another action of the tenant reads them."""
     return links.at(links.newest + 1, action_id=name, **more)
 
 
@@ -502,7 +504,7 @@ def test_workspaces_with_the_same_base_url_may_use_the_same_ids() -> None:
     assert ends == ["created", "created", "updated", "deleted"]
 
 
-def test_a_later_deletion_moves_the_end_position_of_an_ended_link() -> None:
+def test_a_later_deletion_moves_the_position_at_which_a_link_has_ended() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
 
     def at(position: int, kind: str, **more: Any) -> str:

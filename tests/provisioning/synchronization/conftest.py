@@ -1,4 +1,4 @@
-"""A stream to a real SCIM server that records its requests, and users of every kind."""
+"""Fixtures for synchronizations: a real SCIM server, a disabled stream to it, and a function that runs a synchronization."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scim_process() -> Iterator[RealServer]:
 
 @pytest.fixture
 def server(scim_process: RealServer) -> Iterator[RealServer]:
-    """Return the real server without users."""
+    """Return the real SCIM server, which has no users."""
     scim_process.clear()
     yield scim_process
     scim_process.clear()
@@ -59,7 +59,7 @@ Synchronize = Callable[..., Job]
 
 @pytest.fixture
 def synchronize(tenant: Tenant, stream: EventStream) -> Synchronize:
-    """Start a synchronization of the stream and run it until it ends or waits."""
+    """Return a function that starts a synchronization of the stream with a plan, and runs the job until it ends or waits."""
 
     def run(**plan: Any) -> Job:
         job = service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=replace(FAST, **plan), actor="a test")
@@ -69,7 +69,7 @@ def synchronize(tenant: Tenant, stream: EventStream) -> Synchronize:
 
 
 def work_on(job: Job) -> Job:
-    """Run the job until it has ended or pauses."""
+    """Run the job until it has ended or waits, and return it with its new state."""
     run_job(job.pk)
     job.refresh_from_db()
     return job

@@ -35,7 +35,7 @@ def provision(*arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replace `input`. Return the list of answers that it reads."""
+    """Replace `input`, and return the list of answers that it reads. The test appends the answers."""
     typed: list[str] = []
     monkeypatch.setattr("builtins.input", lambda _prompt: typed.pop(0))
     return typed
@@ -59,7 +59,7 @@ def test_the_command_shows_a_dry_run_and_asks_for_confirmation(
     assert stream.status == "enabled"
 
 
-def test_a_report_has_one_line_per_user(database_connection: Connection, stream: EventStream, tmp_path: Path) -> None:
+def test_a_report_has_a_summary_and_one_line_for_each_user(database_connection: Connection, stream: EventStream, tmp_path: Path) -> None:
     user = make_user(connection=database_connection, email=None, phone_number="+4712345678")
     report = tmp_path / "report.jsonl"
     status, said = provision("synchronize", stream.pk, "--dry-run", "--report", str(report))
@@ -99,7 +99,7 @@ def test_the_output_explains_how_to_allow_deletions_over_the_limit(tenant: Tenan
     assert server.users() == []
 
 
-def test_all_invalid_arguments_are_reported_in_one_message(stream: EventStream) -> None:
+def test_an_invalid_argument_is_refused_with_an_explanation(stream: EventStream) -> None:
     for arguments, text in (
         (["est_nobody"], "There is no event stream est_nobody"),
         ([stream.pk, "--yes", "--match", "employeeNumber"], "needs the expression"),
@@ -134,7 +134,7 @@ def test_ctrl_c_prints_how_to_resume_and_resuming_completes_the_job(
     assert f"manage.py provision synchronize {stream.pk} --resume {job.pk}" in said
     done: dict[str, Any] = job.summary
     assert 20 <= done["done"] < 120
-    # The job can be resumed immediately, because an interrupted command releases it.
+    # The job can be resumed immediately, because the interrupted command has released it.
     job.parameters["plan"]["rate"] = 1000
     job.save()
     assert provision("synchronize", stream.pk, "--resume", job.pk)[0] == 0

@@ -1,4 +1,4 @@
-"""Synchronizations with a faulty, busy or unreachable server, and with a killed worker."""
+"""Synchronizations with a faulty, busy or unreachable server, and synchronizations whose process was killed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FILTER = re.compile(r'(\w+) eq "(.*)"')
 
 
 class Directory:
-    """A SCIM server in this process that supports filters. A test may replace its responses."""
+    """A SCIM server in this process that supports filters. Tests can replace its responses, and change users before a write."""
 
     def __init__(self) -> None:
         self.accounts: dict[str, dict[str, Any]] = {}
@@ -250,7 +250,7 @@ def test_only_users_of_allowed_connections_are_sent(
     server.add(userName="boss@example.test", externalId=other.user_id)
     stream = stream_to(tenant, server.base_url, SCIM_CONNECTION_ALLOWLIST="people")
     job = work_on(service.start(tenant_id=tenant.pk, stream_id=stream.pk, plan=replace(FAST, deletes_missing=True), actor="a test"))
-    # The users of other connections still exist, so their accounts are not reported as extra.
+    # The users of the other connections exist, so their accounts are not reported as accounts without a user.
     assert outcomes_of(job) == {"created": 1}
     assert {account["externalId"] for account in server.users()} == {allowed, other.user_id}
 
@@ -335,7 +335,7 @@ def test_a_killed_synchronization_continues_and_creates_no_duplicates(
     job = Job.objects.of(tenant.pk).get(type="stream_synchronization")
     done = job.rows_done
     assert 20 <= done < 60
-    # End the lease of the killed process, so that this process may run the job.
+    # End the lease of the killed process, so that this process can run the job.
     job.parameters["held_until"] = timezone.now().isoformat()
     job.save()
     assert (work_on(job).status, job.rows_done) == ("completed", 60)

@@ -1,4 +1,4 @@
-"""Which users the report of a synchronization names if more users were skipped than the report may contain."""
+"""Which skipped users the report of a synchronization names if more users were skipped than the report can contain."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_a_second_run_writes_nothing(database_connection: Connection, server: Re
     before = server.users()
     job = synchronize()
     assert outcomes_of(job) == {"unchanged": 3}
-    # The server changes `meta` at every write, so unchanged accounts prove that the run wrote nothing.
+    # The server changes `meta` at every write. So equal accounts prove that the run wrote nothing.
     assert server.users() == before
 
 
@@ -104,7 +104,7 @@ def test_a_dry_run_reports_that_a_new_user_name_is_taken(
 
 
 @pytest.mark.parametrize(("match", "verified"), [("userName", False), ("none", True)])
-def test_an_account_with_our_user_name_is_not_linked_without_a_trusted_match(
+def test_an_account_with_the_user_name_of_a_user_is_not_linked_without_a_trusted_match(
     match: str, verified: bool, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     make_user(connection=database_connection, email="anna@example.test", email_verified=verified)
@@ -212,7 +212,7 @@ def test_changes_since_the_cursor_are_delivered_after_the_stream_is_enabled(
     while not outcomes_of(job):
         run_job(job.pk, chunks=1)
         job.refresh_from_db()
-    # Both users are written, and the job has not ended.
+    # The job has written both users and has not ended.
     update_user(tenant_id=tenant.pk, user_id=changed.user_id, changes={"email": "second@example.test"})
     delete_user(tenant_id=tenant.pk, user_id=deleted.user_id)
     late = make_user(connection=database_connection, email="late@example.test")

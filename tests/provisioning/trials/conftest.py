@@ -1,4 +1,4 @@
-"""A deployed SCIM action with a real or a faulty server."""
+"""Fixtures of deployed SCIM actions with a real or a faulty server."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def scim_process() -> Iterator[RealServer]:
 
 @pytest.fixture
 def server(scim_process: RealServer) -> Iterator[RealServer]:
-    """Return the real server without users."""
+    """Return the real SCIM server, which has no users."""
     yield scim_process
     scim_process.clear()
 
 
 @pytest.fixture
 def make_action(tenant: Tenant) -> Callable[..., Action]:
-    """Create and deploy an action for the URL of a server."""
+    """Return a function that creates and deploys an action for the server at a URL."""
 
     def make(base_url: str, **more: Any) -> Action:
         secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_MAX_RETRIES": "0", **more.pop("secrets", {})}

@@ -1,4 +1,4 @@
-"""The connection test and its write check, with the real server and with one server per deviation."""
+"""The connection test and its write check, with a real SCIM server and with servers that each have one fault."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.management import Management
 
 
 class ScimServer:
-    """A small correct server. Each test changes one behavior."""
+    """A small SCIM server without faults. Subclasses change one behavior."""
 
     def __init__(self, *existing: dict[str, Any]) -> None:
         self.users: dict[str, dict[str, Any]] = {item["id"]: item for item in existing}
@@ -114,7 +114,7 @@ def test_the_probe_succeeds_on_the_real_server_and_writes_nothing(action: Action
     assert [(step.name, step.finding.state) for step in report.steps.taken] == [
         ("settings", "ok"),
         ("address", "ok"),
-        ("connection", "warning"),  # The server of the test does not use TLS.
+        ("connection", "warning"),  # The check for TLS has no result `ok`, because the server of the test does not use TLS.
         ("authentication", "ok"),
         ("paging", "ok"),
         ("filter", "ok"),
@@ -300,7 +300,7 @@ def test_a_server_without_the_enterprise_schema_is_reported_if_the_mapping_uses_
 
 
 class DoublesLists(ScimServer):
-    """PATCH without a path adds to lists, as on SCIMMY. The server does not support PUT."""
+    """A server on which a PATCH without a path appends to lists, as on SCIMMY. It does not support PUT."""
 
     def put(self, request: Received, identifier: str) -> Wire:
         return reply(501)

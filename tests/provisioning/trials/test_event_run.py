@@ -1,4 +1,4 @@
-"""Running an action for a test event in a worker, within the time budget. Errors of an installed entry point are shown."""
+"""Trials that run an action for a test event in a worker, within the time budget, and show errors of an installed entry point."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _MODULE = f"{PACKAGE}.tried"
 
 
 class Echo:
-    """Logs its arguments."""
+    """An entry point that logs its arguments."""
 
     def onExecuteEventStream(self, event: Any, api: Any) -> None:  # noqa: N802  (the name of the trigger)
         api.log("info", f"{event.message.type} {event.message.purpose} {event.secrets.get('KEY')}", seen=event.message.data.object)
 
 
 class Hang:
-    """Runs forever."""
+    """An entry point that never ends."""
 
     def on_execute_event_stream(self, event: Any, api: Any) -> None:
         while True:
@@ -49,7 +49,7 @@ class Hang:
 
 
 class Crash:
-    """Raises an error whose text contains a secret."""
+    """An entry point that raises an error whose text contains a secret."""
 
     def on_execute_event_stream(self, event: Any, api: Any) -> None:
         raise RuntimeError(f"cannot use {event.secrets['KEY']}")
@@ -57,7 +57,7 @@ class Crash:
 
 @pytest.fixture(autouse=True)
 def installed(settings: Settings) -> Iterator[None]:
-    """Install a module of entry points."""
+    """Install a module with the three entry points, as a Python package would."""
     settings.SECURE_SSL_REDIRECT = False
     settings.DELIVERY_BUDGET_SECONDS = 1.0
     module = ModuleType(_MODULE)
@@ -73,7 +73,7 @@ def action_of(tenant: Tenant, name: str, **more: Any) -> Action:
 
 
 def ended(action: Action, event_type: str = "user.created", data: dict[str, Any] | None = None) -> Trial:
-    """Run the draft as a worker does, but in this thread, because only the main thread can be interrupted."""
+    """Run the draft and return the ended trial. The run is in this thread, because only the main thread can be interrupted."""
     trial = event_trials.ask_for_event(draft_setup(action), event_type=event_type, data=data, actor="a test")
     tasks.try_event(str(trial.pk))
     return event_trials.wait_for_end(trial)
@@ -81,7 +81,7 @@ def ended(action: Action, event_type: str = "user.created", data: dict[str, Any]
 
 @pytest.fixture
 def worker(committed_db: None) -> Iterator[None]:
-    """Run trials, as a worker does, until the test ends."""
+    """Run trials in a thread, as a worker does, until the test ends."""
     is_over = threading.Event()
 
     def work() -> None:
@@ -139,7 +139,7 @@ def test_a_trial_runs_the_deployed_version(tenant: Tenant) -> None:
     assert ended(action).outcome == "failed"
 
 
-def test_repeated_messages_run_a_trial_once(tenant: Tenant) -> None:
+def test_a_trial_runs_once_even_if_its_message_is_delivered_twice(tenant: Tenant) -> None:
     action = action_of(tenant, "Echo")
     trial = ended(action)
     for _ in range(2):
@@ -148,7 +148,7 @@ def test_repeated_messages_run_a_trial_once(tenant: Tenant) -> None:
     assert len(event_trials.wait_for_end(trial).steps) == 1
 
 
-def test_a_trial_without_a_worker_is_abandoned_and_not_run_later(tenant: Tenant) -> None:
+def test_a_trial_that_no_worker_starts_is_given_up_and_is_not_run_later(tenant: Tenant) -> None:
     action = action_of(tenant, "Echo")
     trial = event_trials.ask_for_event(draft_setup(action), event_type="user.created", data=None, actor="a test")
     with pytest.raises(Conflict, match="Another test"):

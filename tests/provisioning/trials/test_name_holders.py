@@ -1,4 +1,4 @@
-"""A `userName` that another account has. Previews and dry runs predict the response to a delivery."""
+"""Another account on the server has the `userName` of the user. Previews and dry runs predict how the server answers a delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that splits the URN of an extension like a path. The write check reads the user again and reports the defect."""
+"""A server that splits the URN of an extension like a path. The write check reads the user again, and so finds the fault."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAPPING = [
 
 
 class SplitsUrns(ScimServer):
-    """saml-jackson: it splits the path of an extension's attribute at its dots, and stores a key `urn:...:2`."""
+    """Like saml-jackson: the server splits the path of an extension's attribute at a dot in its URN, and stores a member `urn:...:2`."""
 
     def patch(self, request: Received, identifier: str) -> Wire:
         for operation in request.json["Operations"]:

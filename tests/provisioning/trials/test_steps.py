@@ -1,4 +1,4 @@
-"""The runner of trials: steps after a failed step, and steps that are not run."""
+"""How a trial runs its steps: which steps run after a step has failed, and which steps are skipped."""
 
 from __future__ import annotations
 

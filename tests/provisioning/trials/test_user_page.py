@@ -1,4 +1,4 @@
-"""The page of a user: related rows, timeline, and provisioning the user on demand."""
+"""The page of a user: related rows, the timeline of events, and a run that provisions the user on demand."""
 
 from __future__ import annotations
 

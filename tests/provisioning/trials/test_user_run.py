@@ -1,4 +1,4 @@
-"""Provisioning one user on demand. A dry run shows the changes of a run, and neither kind of run overtakes waiting deliveries."""
+"""Runs and dry runs that provision one user on demand. A dry run shows the changes of a run. A run never overtakes waiting deliveries."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ def test_no_delivery_of_a_user_starts_while_a_run_holds_the_lanes_of_the_user(
     assert Delivery.objects.get(stream_id=stream.pk, event_type="user.updated").state == "delivered"
 
 
-def test_the_lanes_that_a_killed_process_locked_become_free_and_no_attempt_is_used(action: Action, stream: EventStream, anna: User) -> None:
+def test_lanes_that_a_killed_process_has_locked_become_free_and_their_deliveries_use_no_additional_attempt(
+    action: Action, stream: EventStream, anna: User
+) -> None:
     deliver(anna.tenant, stream)
     key = f"user:{anna.user_id}"
     hold = held_lanes([stream.pk], tenant_id=action.tenant_id, key=key, seconds=0.0)
@@ -143,7 +145,9 @@ def test_a_draft_can_be_run_only_as_a_dry_run(action: Action, anna: User, server
     assert server.users() == []
 
 
-def test_a_user_of_another_tenant_or_connection_cannot_be_run(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
+def test_an_unknown_user_and_a_user_of_a_connection_outside_the_allow_list_cannot_be_provisioned(
+    make_action: Callable[..., Action], anna: User, server: RealServer
+) -> None:
     action = make_action(server.base_url, secrets={"SCIM_CONNECTION_ALLOWLIST": "staff"})
     with pytest.raises(NotFound):
         run_for_user(deployed(action), user_id="database|ffffffffffffffffffffffff", actor="somebody", dry_run=True)
@@ -171,7 +175,7 @@ def test_a_user_without_an_email_address_is_reported_as_skipped(action: Action, 
 def test_the_previewed_request_equals_the_request_of_a_delivery_byte_for_byte(
     make_action: Callable[..., Action], tenant: Tenant, database_connection: Connection, mode: str
 ) -> None:
-    """Idea 16 in the acceptance list of the provisioning contract."""
+    """This is requirement 16 in the acceptance list of the provisioning contract."""
     with misbehaving_server(ScimServer()) as server:
         action = make_action(server.base_url, options={"update_mode": mode, "enterprise": True})
         stream = create_stream(

@@ -1,4 +1,4 @@
-"""Configurations of webhooks: visible and sealed members, refusals, and the header."""
+"""The configuration of a webhook: members that can be read, sealed secrets, refused members, and the header Authorization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliveries to a real HTTP server: requests, classes of responses, and stored exchanges."""
+"""Deliveries of webhooks to a real HTTP server: the requests, the failure class of each response, and the stored exchanges."""
 
 from __future__ import annotations
 

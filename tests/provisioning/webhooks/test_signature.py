@@ -1,4 +1,4 @@
-"""Signatures of Standard Webhooks: the published example, and refused secrets."""
+"""Signatures as in the specification Standard Webhooks: its published example, and malformed secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from provisioning.webhooks.signature import SecretRefused, key_of, signature
 
 
-def test_the_signature_equals_that_of_the_published_example() -> None:
+def test_the_signature_equals_the_signature_of_the_published_example() -> None:
     signed = signature(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         message_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
