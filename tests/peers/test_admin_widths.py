@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 _BEYOND = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.querySelector('#changelist .results'))"
-# Whether the header or the bar of buttons covers the focused field. Of a high field, only the first lines must be in view.
+# Whether the header or the bar of buttons covers the focused field. If a field is high, only its first lines must be in view.
 _IS_HIDDEN = """(() => {
     const field = document.activeElement, {left, top, width, height} = field.getBoundingClientRect();
     const seen = document.elementFromPoint(left + width / 2, top + Math.min(height / 2, 12));

@@ -88,5 +88,5 @@ def test_an_opened_tenant_has_the_status_that_it_had_before_the_stop(tenant: Ten
         assert Tenant.objects.get(pk=tenant.pk).event_retention_days == 9
 
 
-def test_models_of_the_archive_have_rows(tenant: Tenant) -> None:
+def test_every_table_of_the_archive_belongs_to_a_model(tenant: Tenant) -> None:
     assert all(issubclass(table.model, models.Model) for table in carried_tables())

@@ -380,9 +380,7 @@ def test_a_claim_at_the_rate_limit_is_put_off_without_an_attempt(tenant: Tenant,
 
 
 @pytest.mark.parametrize("is_settled", [False, True])
-def test_a_claim_that_did_not_run_can_be_given_back_and_its_lane_keeps_its_place(
-    tenant: Tenant, stream: EventStream, *, is_settled: bool
-) -> None:
+def test_a_lane_keeps_its_place_if_its_claim_is_given_back(tenant: Tenant, stream: EventStream, *, is_settled: bool) -> None:
     first, second = _queue(tenant, "user:a", "user:b")
     claim = _claimed(stream)
     if is_settled:

@@ -1,4 +1,4 @@
-"""Whatever a faulty server answers to a lookup, the client never changes or deletes the account of another user."""
+"""The client never changes or deletes the account of another user, even if a faulty server answers a lookup with this account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a SCIM server does, no request changes or deletes an account of another user (docs/adr/0072).
+"""For any behavior of a SCIM server, no request changes or deletes an account of another user (docs/adr/0072).
 
 The users belong to two tenants, each with two streams to one faulty server. At random, users change, workers are killed, responses are
 lost, other people get accounts, the server restores old backups, and old events are redelivered.
@@ -119,7 +119,7 @@ class World:
         self.steps.append("a stranger joins")
 
     def replace_account(self) -> None:
-        """Delete an account, as an administrator of the server does, and create one for another person, possibly with the same id and name."""
+        """Delete an account, as an administrator of the server does, and create an account for another person, maybe with the same name."""
         if self.server.accounts:
             gone = self.server.accounts.pop(self.chance.choice(sorted(self.server.accounts)))
             self.steps.append(f"the server loses {gone}")
