@@ -33,9 +33,6 @@ class TransactionRequired(RuntimeError):
 class LogMissing(RuntimeError):
     """The tenant of a changed row has no log, so the change cannot be recorded."""
 
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or self.__doc__)
-
 
 _INSERT = """
 WITH cleared AS (

@@ -113,7 +113,7 @@ def test_an_account_of_the_user_is_no_obstacle(account: dict[str, Any], own_id: 
     stranger: Any = Answering(account, {"id": "9", "userName": NAME, "externalId": "database|stranger"})
     found = foresee(stranger, ANNA, ScimOptions(), own_id=own_id)
     assert found is not None
-    assert "the account 9 holds this userName" in found.text
+    assert "the account 9 has this userName" in found.text
 
 
 def test_a_preview_notes_that_the_server_does_not_answer(make_action: Callable[..., Action], anna: User) -> None:
