@@ -14,14 +14,15 @@ from events.models import Event, Head, Mark, Outbox
 from events.record.catalogue import DOCUMENT_KINDS
 from events.record.recorder import LogMissing, TransactionRequired, record_changes, record_document
 from events.record.tripwire import sweep
+from foundation.ids import new_group_id
 from foundation.shapes import SchemaViolation
-from identity.models import Connection, Tenant, User
+from identity.models import Connection, Group, Tenant, User
 from identity.services import users
 from identity.services.passwords import set_password
 from tests.events.log_reading import folded, numbered, tables, types
 from tests.factories.organizations import make_organization
 
-USER, MEMBER = (next(kind for kind in DOCUMENT_KINDS if kind.name == name) for name in ("user", "organization.member"))
+USER, ORGANIZATION, GROUP = (next(kind for kind in DOCUMENT_KINDS if kind.name == name) for name in ("user", "organization", "group"))
 
 
 def make(tenant: Tenant, database_connection: Connection, **profile: Any) -> User:
@@ -46,26 +47,21 @@ def test_a_document_without_a_change_records_no_event(tenant: Tenant, database_c
         assert record_document(USER, str(user.pk)) == 0
 
 
-def test_recording_a_document_keeps_the_mark_of_a_document_with_the_same_key_in_another_table(
-    tenant: Tenant, database_connection: Connection
-) -> None:
-    user = make(tenant, database_connection)
+def test_recording_a_document_keeps_the_mark_of_a_document_with_the_same_key_in_another_table(tenant: Tenant) -> None:
     organization = make_organization(tenant)
-    other = make(tenant, database_connection, email="grace@example.test")
+    same_key, other = (
+        Group.all_tenants.create(id=key, tenant_id=tenant.pk, name=key, type="tenant") for key in (organization.pk, new_group_id())
+    )
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # Another program changes the user and adds two members. One of the members has the key of the user.
-            cursor.execute("UPDATE identity_user SET name = 'Ada' WHERE id = %s", [user.pk])
-            cursor.executemany(
-                "INSERT INTO identity_organizationmember (id, tenant_id, organization_id, user_id, created_at)"
-                " VALUES (%s, %s, %s, %s, now())",
-                [(user.pk, tenant.pk, organization.pk, user.pk), (2**60, tenant.pk, organization.pk, other.pk)],
-            )
-        assert record_changes([(USER, str(user.pk)), (MEMBER, str(2**60))]) == 2
+            # Another program renames all three.
+            cursor.execute("UPDATE identity_organization SET name = 'renamed' WHERE id = %s", [organization.pk])
+            cursor.execute("UPDATE identity_group SET name = 'renamed ' || id WHERE id = ANY(%s)", [[same_key.pk, other.pk]])
+        assert record_changes([(ORGANIZATION, organization.pk), (GROUP, other.pk)]) == 2
 
-    assert [mark.document_key for mark in Mark.objects.filter(document_table=MEMBER.table)] == [str(user.pk)]
+    assert list(Mark.objects.filter(document_key=organization.pk).values_list("document_table", flat=True)) == [GROUP.table]
     assert sweep() == 1
-    assert not Mark.objects.exists()
+    assert not Mark.objects.filter(document_key=organization.pk).exists()
 
 
 def test_a_failed_recording_rolls_back_the_change(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:
