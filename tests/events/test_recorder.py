@@ -64,6 +64,16 @@ def test_recording_a_document_keeps_the_mark_of_a_document_with_the_same_key_in_
     assert not Mark.objects.filter(document_key=organization.pk).exists()
 
 
+def test_a_changed_document_is_recorded_beside_an_unchanged_document_of_another_table(
+    tenant: Tenant, database_connection: Connection
+) -> None:
+    user, organization = make(tenant, database_connection), make_organization(tenant)
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE identity_organization SET name = 'renamed' WHERE id = %s", [organization.pk])
+        assert record_changes([(USER, str(user.pk)), (ORGANIZATION, organization.pk)]) == 1
+
+
 def test_a_failed_recording_rolls_back_the_change(tenant: Tenant, database_connection: Connection, settings: Settings) -> None:
     settings.EVENT_MAX_BYTES = 600
     with pytest.raises(ValueError, match="exceed the maximum size"):

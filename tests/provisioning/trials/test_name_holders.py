@@ -116,6 +116,17 @@ def test_an_account_of_the_user_is_no_obstacle(account: dict[str, Any], own_id: 
     assert "the account 9 has this userName" in found.text
 
 
+@pytest.mark.parametrize(("proves_name", "is_refused"), [(True, False), (False, True)])
+def test_an_account_without_a_key_is_taken_over_only_if_the_name_is_proven(proves_name: bool, is_refused: bool) -> None:
+    client: Any = Answering({"id": "9" * 100, "userName": NAME})
+    found = foresee(client, replace(ANNA, proves_name=proves_name), ScimOptions(adopt_on_conflict=True), own_id=None)
+
+    assert found is not None
+    assert found.is_refused is is_refused
+    assert f"the account {'9' * 64}" in found.text
+    assert "9" * 65 not in found.text
+
+
 def test_a_preview_notes_that_the_server_does_not_answer(make_action: Callable[..., Action], anna: User) -> None:
     with misbehaving_server(by_verb(GET=scim_error(500))) as server:
         (note,) = notes(make_action(server.base_url), anna)
