@@ -220,6 +220,17 @@ SURVIVORS: tuple[Survivor, ...] = (
         new="pass",
         reason=_ONLY_KILLS,
     ),
+    *(
+        Survivor(module=_RECORDER, symbol="record_changes", old=old, new=new, reason=_ONLY_KILLS)
+        for old, new in (('failpoints.reach("recorded")', "pass"), ('"recorded"', '""'), ('"recording"', '""'))
+    ),
+    Survivor(
+        module=_RECORDER,
+        symbol="record_changes",
+        old='"events.record"',
+        new='""',
+        reason="The name of a span is in traces only, and the tests of traces are not in this area.",
+    ),
     Survivor(
         module=_RECORDER,
         symbol="_insert",
