@@ -56,8 +56,9 @@ GRANTS = (
     (PasskeyGrant.name, "Passkey", "Users log in and sign up with passkeys in the application. First party only."),
     (
         CibaGrant.name,
-        "Approval elsewhere (CIBA)",
-        "The application requests the approval of a user in another browser. The user is notified by email or by your webhook. "
+        "Approval on another device (CIBA)",
+        "The application requests the approval of a user, on another device or in another browser. The user is notified by email or by "
+        "your webhook. "
         "The client must authenticate.",
     ),
     (DeviceCodeGrant.name, "Device code", "For devices without a browser: the user enters a code at /activate, on another device."),

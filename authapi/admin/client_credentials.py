@@ -127,7 +127,7 @@ class EdgeKeyForm(ServiceForm):
 
 
 class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
-    titled = "Edge key of {row.domain}"
+    titled = "Secret of the TLS proxy of {row.domain}"
     form = EdgeKeyForm
     grows = False
     list_display = ("domain", "created_at", "tenant")
@@ -135,7 +135,7 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
     sortable_by = ()
     ordering = ("-pk",)
     proof_for = frozenset({"add"})
-    empty_text = "No edge keys. Add one if the edge of a custom domain forwards client certificates."
+    empty_text = "No secrets of TLS proxies. Add one if the TLS proxy of a custom domain forwards client certificates."
     deletion_effect = "Client certificates that this domain forwards are no longer trusted."
 
     def __init__(self, model: type[EdgeKey], admin_site: Any) -> None:
@@ -143,8 +143,10 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
         self.object_actions = (
             ObjectAction(
                 "renew",
-                "New key",
-                lambda _request, row: f"The edge of {row.domain} gets a new key. The old key stops working within a second.",
+                "New secret",
+                lambda _request, row: (
+                    f"Creates a new secret for the TLS proxy of {row.domain}. The old secret stops working within a second."
+                ),
                 self._renew,
                 is_dangerous=True,
                 needs_proof=True,
@@ -172,7 +174,7 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
     def _key_page(self, request: HttpRequest, row: EdgeKey, key: str) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": f"Key of the edge of {row.domain}",
+            "title": f"Secret of the TLS proxy of {row.domain}",
             "subtitle": None,
             "key": key,
             "headers": mtls.HEADERS,

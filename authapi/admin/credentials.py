@@ -37,4 +37,4 @@ class DeviceKeyAdmin(ReadOnlyAdmin[DeviceKey]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("wire_id", "tenant", "user", "client", "device_name", "device_id", "public_key", "created_at")
-    empty_text = "No device keys. Legacy clients register device keys. To delete a key, use /api/v2/device-credentials."
+    empty_text = "No device keys. Legacy clients register device keys."

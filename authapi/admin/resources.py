@@ -41,7 +41,7 @@ _CLIENT_POLICIES = (("require_client_grant", "Only applications with a client gr
 _MECHANISMS = (
     ("", "Nothing"),
     ("dpop", "A key, with a DPoP proof in each request"),
-    ("mtls", "A client certificate, which the TLS edge of a custom domain forwards"),
+    ("mtls", "A client certificate, which the TLS proxy of a custom domain forwards"),
 )
 _REQUIRED_FOR = (
     ("", "Not required: applications may bind their tokens"),

@@ -69,6 +69,8 @@ class EdgeKey(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         ordering = ("id",)
+        verbose_name = "secret of a TLS proxy"
+        verbose_name_plural = "secrets of TLS proxies"
 
     def __str__(self) -> str:
-        return f"edge key of {self.domain_id}"
+        return f"secret of the TLS proxy of {self.domain_id}"
