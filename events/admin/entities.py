@@ -58,8 +58,9 @@ class Entity:
     @property
     def cell(self) -> Cell:
         """Return the cell of a table: the name with a link. If the entity has no page, `<kind>:<id>` with a button that copies this
-        text."""
-        return Cell(self.text, self.url) if self.url else Cell("", copied=self.root, note=DELETED if self.is_deleted else "")
+        text. The note is a sentence, because the word "Deleted" beside an event could describe the event."""
+        note = f"This {self.kind} no longer exists." if self.is_deleted else ""
+        return Cell(self.text, self.url) if self.url else Cell("", copied=self.root, note=note)
 
     @property
     def listed(self) -> SafeString | str:

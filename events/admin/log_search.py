@@ -31,7 +31,8 @@ class LogSearch(forms.Form):
         required=False,
         max_length=400,
         label="Entity or event",
-        help_text="user:database|…, an id of a user, connection, group or organization, an email address, or evt_…",
+        help_text="An email address, an event id (evt_…), the id of a user, connection, group or organization, or an entity such as "
+        "user:database|…",
     )
     first = forms.IntegerField(required=False, min_value=1, max_value=_MAX_POSITION, label="From position")
     last = forms.IntegerField(required=False, min_value=1, max_value=_MAX_POSITION, label="To position")

@@ -66,7 +66,7 @@ class ConnectionsPage(TenantPage):
     """Open connections of all processes."""
 
     label = "events.connections-page"
-    title = "Open connections"
+    title = "Open streams of clients"
     url_name = "events_connections"
     permission = PERMISSION
 
@@ -101,7 +101,7 @@ class ConnectionsPage(TenantPage):
         if chosen is None:
             if request.method != "POST":
                 raise Http404
-            messages.warning(request, "This connection has already ended.")
+            messages.warning(request, "This stream has already ended.")
             return HttpResponseRedirect(self.address)
         if request.method == "POST":
             self._close(request, tenant_id, chosen)
@@ -122,10 +122,10 @@ class ConnectionsPage(TenantPage):
     def _close(self, request: HttpRequest, tenant_id: str, chosen: Shown) -> None:
         connection = chosen.connection
         if not disconnect(tenant_id, connection.connection_id):
-            messages.warning(request, "This connection has already ended.")
+            messages.warning(request, "This stream has already ended.")
             return
         _note(request, tenant_id, connection)
-        text = f"The connection of {chosen.client_name} is closed. The client may reconnect with its offset at once."
+        text = f"The stream of {chosen.client_name} is closed. The client may reconnect with its offset at once."
         messages.success(request, text)
 
     def _shown(self, found: OpenConnections, tenant_id: str) -> list[Shown]:

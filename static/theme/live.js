@@ -323,10 +323,16 @@
     tell();
   }
 
+  /* Returns why the list shows no event. Events that the filter does not select are not in the list, so an empty list proves nothing. */
+  function nothingShown() {
+    if (list.children.length || entity.value.trim()) return empty.dataset.filtered;
+    return chosenTypes().length ? empty.dataset.types : NOTHING_YET;
+  }
+
   function tell() {
     const shown = list.querySelectorAll(":scope > li:not([hidden])").length;
     empty.hidden = shown > 0;
-    empty.textContent = list.children.length ? empty.dataset.filtered : NOTHING_YET;
+    empty.textContent = nothingShown();
     const parts = [`${shown} event${shown === 1 ? "" : "s"} shown`];
     if (shown === MOST_SHOWN) parts[0] = `the newest ${shown} events shown`;
     if (isPaused) parts.push(`${waiting.length} waiting`);

@@ -54,7 +54,7 @@ def send_to(browser: Client, client_id: str) -> str:
 def test_a_page_without_connections_explains_how_to_open_a_connection(browser: Client, tenant: Tenant) -> None:
     page = shown_to(browser)
 
-    assert "No open connections" in page
+    assert "No open streams" in page
     assert "curl -N -H" in page
     assert f"http://{tenant.pk}.example.test/api/v2/events" in page
     assert "read:events" in page
@@ -96,7 +96,7 @@ def test_a_connection_is_closed_after_a_confirmation_and_an_audit_entry_is_added
     assert name in noted.act
     assert noted.object_id == str(target.client.pk)
     assert [name in record.getMessage() and target.client.client_id in record.getMessage() for record in caplog.records] == [True]
-    assert "No open connections" in shown_to(browser)
+    assert "No open streams" in shown_to(browser)
 
 
 def test_an_ended_connection_is_distinguished_from_an_unknown_connection(browser: Client, target: Target) -> None:

@@ -163,6 +163,9 @@ def test_the_filter_for_types_applies_to_displayed_events_and_to_new_events(
     page.click("#live-type")
     page.click("#live-types input[value='user.created']")
     shows(page, 0)
+    assert "No event matches the filter." in page.text("#live-scroll")
+    page.click("#live-clear")
+    assert "No events of these types yet." in page.text("#live-scroll")
     connected(page)
     change(user, "left out")
     UserFactory.create(tenant_id=user.tenant_id, connection=database_connection, email="b@example.test", given_name="wanted")
@@ -283,7 +286,7 @@ def test_the_live_page_links_to_the_log_and_the_list_of_connections_reloads_itse
 def test_a_connection_can_be_watched_tested_and_closed(visit: Callable[[str], Page], tenant: Tenant, web: WebProcess) -> None:
     target = make_target(tenant, web.address)
     page = visit(CONNECTIONS)
-    assert "No open connections" in page.text()
+    assert "No open streams" in page.text()
     with target.subscribe() as stream:
         stream.opened()
         # The page updates itself without a reload, so that it keeps what the user has typed. A reload would delete this variable.

@@ -119,7 +119,7 @@ def test_a_deleted_entity_keeps_its_id_and_is_marked_as_deleted(browser: Client,
         assert f"{DELETED}" in shown, place
         assert company.pk in shown, place
         assert f'href="{page_of_row(company)}"' not in shown, place
-    assert "Deleted" in text_of(browser, page_of_row(delivery))
+    assert "This organization no longer exists." in text_of(browser, page_of_row(delivery))
     assert named(browser, tenant, entry.event.root).json()["entities"][entry.event.root]["is_deleted"]
 
 
