@@ -63,6 +63,8 @@ class Chart:
     unit: str = ""
     top: str = ""
     half: str = ""
+    # The heading of the column of values in the table. Default: the unit.
+    column: str = ""
     width: int = field(default=WIDTH, init=False)
     height: int = field(default=HEIGHT, init=False)
 

@@ -79,7 +79,8 @@ class AccountLinkAdmin(NamesUsers, ReadOnlyAdmin[AccountLink], ObjectActionsAdmi
 
     def heading_of(self, row: AccountLink) -> str:
         user = self.user_of(row)
-        return f"{row.user_id if user is None else label_of(user)}: {row.remote_id or 'no account'}"
+        linked = f"to the account {row.remote_id}" if row.remote_id else "without an account"
+        return f"Account link of {row.user_id if user is None else label_of(user)} {linked}"
 
     @admin.display(description="Action")
     def action(self, row: AccountLink) -> str:

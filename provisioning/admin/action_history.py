@@ -66,7 +66,7 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
     )
 
     def badge_of(self, row: ActionVersion) -> str:
-        return badge("Deployed", "good") if row.is_deployed else badge("Not deployed")
+        return badge("In use", "good") if row.is_deployed else badge("Not in use")
 
     @admin.display(description="Options")
     def options_text(self, row: ActionVersion) -> SafeString | str:

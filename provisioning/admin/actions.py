@@ -172,7 +172,7 @@ class ActionAdmin(ServiceAdmin[Action]):
             (
                 Cell(str(version), reverse(f"{place}_change", args=(version.pk,))),
                 Cell(f"{version.created_at:%Y-%m-%d %H:%M}"),
-                Cell("deployed" if version.is_deployed else ""),
+                Cell("In use" if version.is_deployed else ""),
             )
             for version in newest
         ]

@@ -17,7 +17,7 @@ from provisioning.models import Action
 from provisioning.webhooks.configuration import STANDARD_WEBHOOKS, ConfigurationRefused, parse_configuration
 
 ACTION, WEBHOOK = "action", "webhook"
-_METHODS = {"bearer": "Bearer token", "basic": "User name and password", "custom_header": "Custom header"}
+_METHODS = {"bearer": "Bearer token", "basic": "Username and password", "custom_header": "Custom header"}
 # The fields that each authentication method requires: the visible fields, and the field of the secret.
 _NEEDED = {"bearer": ((), "token"), "basic": (("username",), "password"), "custom_header": (("header_key",), "header_value")}
 _WHERE = ("webhook_endpoint", "method", "username", "header_key")
@@ -57,7 +57,7 @@ class StreamForm(ServiceForm):
     )
     method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="Authentication of requests")
     token = _hidden_text("Token", "Sent as Authorization: Bearer.")
-    username = forms.CharField(required=False, max_length=128, label="User name")
+    username = forms.CharField(required=False, max_length=128, label="Username")
     password = _hidden_text("Password")
     header_key = forms.CharField(required=False, max_length=128, label="Name of the header", help_text="Such as X-Api-Key.")
     header_value = _hidden_text("Value of the header")

@@ -138,7 +138,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         signing_off = [] if obj is not None and "webhook_signature" in obj.destination else ["is_unsigned"]
         webhook = [name for name in WEBHOOK_FIELDS if name not in signing_off]
         if obj is None:
-            told = "Fill in the fields of the chosen destination."
+            told = "Only for the destination “A webhook”. Of the fields for authentication, fill in those of the chosen method."
             return [
                 (None, {"fields": first}),
                 ("Destination", {"fields": ["destination_type", "action"]}),
@@ -170,11 +170,11 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             return badge("Held", "warn")
         return badge(row.get_status_display(), "good" if row.status == EventStream.Status.ENABLED else "quiet")
 
-    @admin.display(description="Requests come from")
+    @admin.display(description="IP addresses of this service")
     def outbound_addresses(self, _row: EventStream) -> str:
         """Return the source addresses that a firewall of the destination must allow."""
         known = ", ".join(address.replace("=", ": ", 1) for address in settings.OUTBOUND_ADDRESSES)
-        return known or "Not set. The operator of the service sets OUTBOUND_ADDRESSES."
+        return known or "Unknown: the operator of the service has not set OUTBOUND_ADDRESSES."
 
     def state_of(self, stream: EventStream) -> Panel:
         """Return the progress of the stream, with links to waiting deliveries and dead letters."""

@@ -92,7 +92,7 @@ class ActionVersion(models.Model):
     options = models.JSONField(default=dict)
     mapping = models.JSONField(null=True)
     secrets = models.JSONField(default=list, editable=False, help_text="Name, sealed value and updated_at of each secret.")
-    is_deployed = models.BooleanField(default=False)
+    is_deployed = models.BooleanField("in use", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -33,7 +33,7 @@ class Delivery(models.Model):
 
     stream_id = models.CharField(max_length=26)
     tenant_id = models.CharField(max_length=63)
-    key = models.CharField(max_length=400, help_text="Key of the lane: the document whose events stay in order.")
+    key = models.CharField(max_length=400, help_text="Identifies the lane. Events with the same key are delivered in order.")
     position = models.BigIntegerField(help_text="The event's position in the tenant's log.")
     event = models.BigIntegerField(help_text="Primary key of the event's row.")
     event_id = models.CharField(max_length=26)
@@ -93,7 +93,7 @@ class Attempt(models.Model):
         LOST = "lost", "Lost: the worker ended"
 
     class Trigger(models.TextChoices):
-        SCHEDULED = "scheduled", "Scheduled"
+        SCHEDULED = "scheduled", "Automatic"
         MANUAL = "manual", "Redelivered by hand"
         CURRENT_PROFILE = "current", "Redelivered by hand, with the current profile"
 

@@ -10,6 +10,10 @@ from foundation.admin.list_cells import clock_of
 from provisioning.engine.stream_flow import Flow
 
 _NO_DELIVERIES = "No deliveries have ended in the last 24 hours."
+_TIME_NOTE = (
+    "For each hour, the time within which 95 % of the deliveries arrived, retries and holds included. The number above is the time of the "
+    "slowest hour."
+)
 
 
 def success_chart(flows: Sequence[Flow], starts: Sequence[datetime], *, url: str, note: str = "") -> Chart:
@@ -23,7 +27,7 @@ def success_chart(flows: Sequence[Flow], starts: Sequence[datetime], *, url: str
         url=url,
         total=total,
         summary=f"Destinations accepted {total} of the deliveries that ended in the last 24 hours; {failed:,} became dead letters.",
-        bars=measured(rates, 100, _label(starts), url, lambda rate: f"{rate:.1f} %", is_share=True),
+        bars=measured(rates, 100, _label(starts), url, percent, is_share=True),
         is_upright=True,
         empty=_NO_DELIVERIES,
         tone="good",
@@ -47,13 +51,14 @@ def time_chart(flows: Sequence[Flow], starts: Sequence[datetime], *, url: str, n
         key="time",
         title="Time to deliver",
         url=url,
-        total=seconds(longest),
-        summary=f"95 percent of the deliveries of an hour arrive within the shown time, in the slowest hour within {seconds(longest)}.",
+        total=f"up to {seconds(longest)}",
+        summary=f"For each hour, the time within which 95 percent of the deliveries arrived; in the slowest hour, {seconds(longest)}.",
         bars=measured(scaled, end, _label(starts), url, lambda value: seconds(value * scale)),
         is_upright=True,
         empty=_NO_DELIVERIES,
-        note=note or "95 % of the deliveries of an hour arrive within this time, retries and holds included.",
+        note=f"{_TIME_NOTE} {note}".strip(),
         unit=unit,
+        column="95 % arrived within",
         top=f"{end:g}",
         half=f"{end / 2:g}",
         **_hours(starts),

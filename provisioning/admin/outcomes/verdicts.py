@@ -32,6 +32,15 @@ _ADVICE = {
     FailureClass.LOST: "Redeliver. If a worker ends again, read the logs of the workers.",
     FailureClass.MISSING: "The event cannot be sent again. Synchronize the stream to write the current users.",
 }
+# What a delivery did at the destination, by the recorded reason (`provisioning.scim.user_sync`).
+_DONE = {
+    "created": "The account was created at the destination.",
+    "created-from-update": "The destination had no account of the user, so the account was created.",
+    "created by an earlier attempt": "An earlier attempt created the account at the destination.",
+    "updated": "The account was updated at the destination.",
+    "adopted": "The destination had an account with the same userName. The service linked and updated this account.",
+    "deleted": "The account was deleted at the destination.",
+}
 _SETTLED = {
     DeadLetter.State.REDELIVERED: "The event is queued again. Wait for the next attempt.",
     DeadLetter.State.RESOLVED: "Nothing. The dead letter is resolved.",
@@ -50,7 +59,8 @@ class Fact:
 class Verdict:
     """What happened, why, what to do, and the related rows: user, event, delivery, dead letter, stream.
 
-    `leads_to` names one of the facts. The advice tells the reader to open the page of this fact.
+    `leads_to` names one of the facts. The advice tells the reader to open the page of this fact. `why_label` is the label of `why`: a
+    successful delivery has a result in place of a cause.
     """
 
     tone: Tone
@@ -59,6 +69,7 @@ class Verdict:
     advice: str
     facts: Sequence[Fact]
     leads_to: str = ""
+    why_label: str = "Why"
 
 
 class ShowsVerdict(ObjectActionsAdmin[Row]):
@@ -116,14 +127,19 @@ def verdict_of_delivery(
     if delivery.state == state.TODO:
         failed = f"The last attempt failed: {delivery.error_message}" if delivery.error_message else f"{_times(delivery.attempts)}."
         leads_to = "Event stream" if obstacle_of(stream) else ""
-        return Verdict("warn", f"Waiting. {next_attempt}", failed, _waiting_advice(stream), facts, leads_to=leads_to)
+        label = "Why" if delivery.error_message else "Attempts"
+        return Verdict("warn", f"Waiting. {next_attempt}", failed, _waiting_advice(stream), facts, leads_to=leads_to, why_label=label)
     said = {
         state.DELIVERED: ("good", "Delivered.", "Nothing. The destination has the event."),
         state.SKIPPED: ("quiet", "Skipped: nothing was sent.", "Nothing, if the reason is expected."),
         state.SUPERSEDED: ("quiet", "Superseded: nothing was sent.", "Nothing. A newer event of the same entity was written."),
     }
     tone, what, advice = said[state(delivery.state)]
-    return Verdict(tone, what, _sentence(delivery.reason or _times(delivery.attempts)), advice, facts)  # type: ignore[arg-type]
+    # Only the SCIM template stores the id of an account. Other actions may use the same words for another result.
+    done = _DONE.get(delivery.reason, "") if "scim_id" in delivery.detail else ""
+    why = done or _sentence(delivery.reason or _times(delivery.attempts))
+    label = "Result" if delivery.state == state.DELIVERED else "Why"
+    return Verdict(tone, what, why, advice, facts, why_label=label)  # type: ignore[arg-type]
 
 
 def _waiting_advice(stream: EventStream | None) -> str:

@@ -122,6 +122,21 @@ def test_the_page_of_a_waiting_delivery_of_a_held_stream_says_what_it_waits_for(
     assert verdict.advice.startswith("Fix the cause of the hold, then resume")
 
 
+@pytest.mark.parametrize(
+    ("detail", "why"),
+    [({"scim_id": "2819"}, "The account was created at the destination."), ({}, "Created.")],
+    ids=["scim account", "other action"],
+)
+def test_the_page_of_a_successful_delivery_says_what_happened_at_the_destination(
+    browser: Client, user: User, detail: dict[str, str], why: str
+) -> None:
+    Delivery.objects.filter(key=f"user:{user.user_id}").update(state=Delivery.State.DELIVERED, reason="created", detail=detail)
+
+    verdict = browser.get(pages_of(user)["delivery"]).context["verdict"]
+
+    assert (verdict.what, verdict.why_label, verdict.why) == ("Delivered.", "Result", why)
+
+
 def test_staff_without_the_permission_see_the_id_of_the_user_without_a_link(
     browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
