@@ -42,7 +42,7 @@ from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_form import ServiceForm
 from identity.admin.sources.activity_field import ActivityField
 from identity.admin.sources.other_options import OptionsField
-from identity.admin.sources.shown_options import shown_activity_of, shown_option, shown_others
+from identity.admin.sources.shown_options import label_of_activity, shown_activity_of, shown_option, shown_others
 from identity.admin.sources.tabs import METADATA, ORGANIZATIONS, USERS, ConnectionTabs
 from identity.hosts import address_beside
 from identity.models import Connection
@@ -84,27 +84,33 @@ class ConnectionForm(ServiceForm):
     strategy = forms.ChoiceField(choices=strategy_choices, help_text="Source of the users. Cannot be changed.")
     options = OptionsField(label="Options", help_text=f"Secrets and unknown options are encrypted. {HOW_TO_ENTER}")
     more_secrets = SecretRowsField(label="Secrets", has_objects=True, help_text="Encrypted and never shown again.")
-    realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
+    realms = LinesField(
+        label="Realms",
+        help_text="Further names with which clients can request this connection, in the parameters connection and realm. One name per "
+        "line. If empty, only the name of the connection works.",
+    )
     enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows their names.")
     is_domain_connection = forms.BooleanField(
         required=False,
         label="For applications that register themselves",
-        help_text="Such applications get the connection, because no administrator lists them under Applications.",
+        help_text="Self-registered applications can use this connection, although they are not listed under Applications.",
     )
     show_as_button = forms.NullBooleanField(
         required=False,
         label="Button on the login page",
         widget=ButtonChoice(),
-        help_text="Not set: only social providers have a button. The domain of the email address selects other providers.",
+        help_text="Not set: only social providers have a button. Users of other connections enter their email address, and its domain "
+        "selects the connection.",
     )
     metadata = PairsField(
         most=_METADATA_PAIRS, label="Metadata", help_text="At most ten pairs, for your own notes. Empty a row to remove it."
     )
     authentication = ActivityField(
-        label="Authentication", help_text=f"Whether other programs use the connection for logins. {_STORED_ONLY}"
+        label=label_of_activity("authentication"), help_text=f"Whether other programs use the connection for logins. {_STORED_ONLY}"
     )
     connected_accounts = ActivityField(
-        label="Connected accounts", help_text=f"Whether other programs let users connect accounts of this provider. {_STORED_ONLY}"
+        label=label_of_activity("connected_accounts"),
+        help_text=f"Whether other programs let users connect accounts of this provider. {_STORED_ONLY}",
     )
 
     class Meta:

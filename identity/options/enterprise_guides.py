@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from identity.options.further_fields import OPENID_FURTHER, SAML_FURTHER
 from identity.options.guide_fields import Guide, OptionField
 
-_SAVE_FIRST = "Save the connection first. Then the page Test connection shows the values to enter at the provider."
-_SAVE_SAML = "Save the connection first. Then the page Test connection shows our metadata and the values to enter at the provider."
+_SHOWN_VALUES = "After you save the connection, the page Test connection shows the values to enter at the provider."
+_SHOWN_METADATA = (
+    "After you save the connection, the page Test connection shows the metadata of this service and the values to enter at the provider."
+)
 # The fields that `authapi.upstream` fills.
 TEMPLATE_FIELDS = ("name", "nickname", "given_name", "family_name", "picture", "email")
 ATTRIBUTE_FIELDS = (
@@ -18,8 +20,8 @@ ATTRIBUTE_FIELDS = (
 _ATTRIBUTES = OptionField(
     "fieldsMap",
     "Attribute map",
-    "One row per attribute. If several rows fill one field, the first of these rows whose attribute has a value is used. Attributes with "
-    "common names need no row.",
+    "One row per attribute. If several rows fill the same field, the first attribute that has a value is used. Well-known attributes, "
+    "such as displayName, need no row.",
     kind="claims",
     columns=("Attribute", "Field of the profile"),
     profile_fields=ATTRIBUTE_FIELDS,
@@ -76,7 +78,8 @@ _SAML = (
     OptionField(
         "metadataUrl",
         "Address of the metadata",
-        "The service fetches it now and every day. The fields below take precedence.",
+        "The service fetches the metadata when the page Test connection or a login first needs it, and then at least once a day. Values "
+        "in the fields below replace those of the metadata.",
         kind="address",
     ),
     OptionField("metadataXml", "Metadata", "The XML document, if the provider does not publish it.", kind="area"),
@@ -127,11 +130,11 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
             "Enter the callback address under Sign-in redirect URIs.",
         ),
     ),
-    "samlp": Guide("SAML", _SAML, (_SAVE_SAML,), callback="named"),
+    "samlp": Guide("SAML", _SAML, (_SHOWN_METADATA,), callback="named"),
     "pingfederate": Guide(
         "PingFederate",
         (OptionField("pingFederateBaseUrl", "Address of PingFederate", kind="address", is_required=True), *_SAML),
-        (_SAVE_SAML,),
+        (_SHOWN_METADATA,),
         callback="named",
     ),
     "adfs": Guide(
@@ -147,7 +150,7 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
             _TRUST,
             _DOMAINS,
         ),
-        (_SAVE_FIRST, "Add a relying party trust with these values, and issue the claims for the email address and the name."),
+        (_SHOWN_VALUES, "Add a relying party trust with these values, and issue the claims for the email address and the name."),
         callback="named",
     ),
 }

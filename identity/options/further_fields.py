@@ -47,7 +47,6 @@ _SYNTAX = (("", "Liquid: {{ code }}"), ("md_with_macros", "Macros: @@code@@"))
 
 def _key_pair(name: str, label: str, use: str, *, is_read_from_text: bool = False) -> tuple[OptionField, OptionField]:
     return (
-        OptionField(f"{name}.cert", f"Certificate of the {label}", "In PEM format.", kind="area", is_further=True),
         OptionField(
             f"{name}.key",
             f"Private {label}",
@@ -56,13 +55,19 @@ def _key_pair(name: str, label: str, use: str, *, is_read_from_text: bool = Fals
             is_read_from_text=is_read_from_text,
             is_further=True,
         ),
+        OptionField(f"{name}.cert", f"Certificate of the private {label}", "In PEM format.", kind="area", is_further=True),
     )
 
 
 OPENID_FURTHER = (PKCE, UPSTREAM)
 OAUTH_FURTHER = (_AUTH_PARAMS, _PASSED_ON, UPSTREAM)
 SAML_FURTHER = (
-    OptionField("entityId", "Entity id of this service", "Empty: the entity id under Test connection.", is_further=True),
+    OptionField(
+        "entityId",
+        "Entity id of this service",
+        "If empty, the service uses the entity id that the page Test connection shows.",
+        is_further=True,
+    ),
     OptionField(
         "signatureAlgorithm",
         "Signature of requests",
@@ -85,12 +90,17 @@ SAML_FURTHER = (
     OptionField(
         "idpinitiated.enabled",
         "The provider may start logins",
-        "Any page can make a browser post an assertion, so an attacker can log a user in to another account. Leave this off if "
-        "applications can start logins themselves.",
+        "If this is on, any web page can log a user in to an attacker's account, and the user may not notice. Turn it on only if "
+        "applications cannot start logins themselves.",
         kind="switch",
         is_further=True,
     ),
-    OptionField("idpinitiated.client_id", "Application of logins that the provider starts", "The client id.", is_further=True),
+    OptionField(
+        "idpinitiated.client_id",
+        "Application that logins of the provider open",
+        "The client id of the application. Required if the provider may start logins.",
+        is_further=True,
+    ),
     OptionField(
         "idpinitiated.client_protocol",
         "Protocol of the application",
@@ -100,8 +110,10 @@ SAML_FURTHER = (
     ),
     OptionField(
         "idpinitiated.client_authorizequery",
-        "Request of the application",
-        "A query string, such as response_type=code&scope=openid&redirect_uri=https://app.example.com/callback",
+        "Parameters of the login request",
+        "If the provider starts a login, the service acts as if the application had sent this query string, such as "
+        "response_type=code&scope=openid&redirect_uri=https://app.example.com/callback. For SAML, only RelayState is used; for "
+        "WS-Federation, only wreply and wctx.",
         is_further=True,
     ),
     *_key_pair("signing_key", "key for signatures", "Signs requests to the provider."),
@@ -140,12 +152,8 @@ DATABASE_FURTHER = (
     OptionField(
         "mfa.return_enroll_settings", "Settings of second factors in responses", _STORED, kind="switch", default=True, is_further=True
     ),
-    OptionField(
-        "validation.username.min", "Shortest user name", "Characters. Default: 1.", kind="number", bounds=(1, 128), is_further=True
-    ),
-    OptionField(
-        "validation.username.max", "Longest user name", "Characters. Default: 15.", kind="number", bounds=(1, 128), is_further=True
-    ),
+    OptionField("validation.username.min", "Shortest username", "Characters. Default: 1.", kind="number", bounds=(1, 128), is_further=True),
+    OptionField("validation.username.max", "Longest username", "Characters. Default: 15.", kind="number", bounds=(1, 128), is_further=True),
 )
 EMAIL_FURTHER = (
     OptionField(

@@ -52,7 +52,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
             OptionField("password_no_personal_info.enable", "Refuse passwords that contain the name or address of the user", kind="switch"),
             OptionField("password_dictionary.enable", "Refuse common passwords", kind="switch"),
             OptionField("password_dictionary.dictionary", "Further refused passwords", "One word per line.", kind="lines"),
-            OptionField("requires_username", "Users have a user name", "In addition to the email address.", kind="switch"),
+            OptionField("requires_username", "Users have a username", "In addition to the email address.", kind="switch"),
             OptionField(
                 "authentication_methods.passkey.enabled",
                 "Passkeys",

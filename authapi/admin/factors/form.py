@@ -49,7 +49,7 @@ class SecondFactorsForm(ShowsValues, forms.Form):
         required=False,
         label="Remember browsers",
         help_text="Users can choose not to be asked again in this browser for some days. If an application requests a second "
-        "factor, users are asked in each browser.",
+        "factor, users are asked even in remembered browsers.",
     )
     remembered_days = forms.IntegerField(min_value=1, max_value=MOST_DAYS, label="Days for which a browser is remembered")
     passkeys = forms.BooleanField(

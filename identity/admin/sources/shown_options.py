@@ -29,10 +29,15 @@ def shown_option(option: OptionField) -> Shown:
     return shown
 
 
+def label_of_activity(name: str) -> str:
+    """Return the label of an object that the service only stores. Otherwise the label would read as a switch for logins here."""
+    return f"{name.replace('_', ' ').capitalize()} (for other programs only)"
+
+
 def shown_activity_of(name: str) -> Shown:
     """Return a function for a read-only line of the page: on, off or not set."""
 
-    @admin.display(description=name.replace("_", " ").capitalize())
+    @admin.display(description=label_of_activity(name))
     def shown(row: Connection) -> str:
         return shown_activity(getattr(row, name))
 

@@ -41,8 +41,8 @@ class Members:
 class Each:
     """An object whose members have arbitrary names and one schema.
 
-    With `is_plain_too`, the value may also be a text, number, boolean or list that the schema of the members permits. With
-    `has_secret_names`, a member with the name of a secret, such as `client_secret`, is sealed.
+    With `is_plain_too`, the value may also be a text, number, boolean or list in place of the object, if the schema of the members permits
+    it. With `has_secret_names`, a member with the name of a secret, such as `client_secret`, is sealed.
     """
 
     node: Node
@@ -105,8 +105,8 @@ def is_kept(path: Path, *, shown: Mapping[str, Any], sent: Mapping[str, Any]) ->
     """Tell whether a change keeps a sealed value. `shown` has the options that the client could read, `sent` the new options.
 
     The value is kept if the new options leave out its path. But if the client could read an enclosing object and leaves this object out,
-    the object is removed with its secrets. The value is replaced if the new options have null or a value at its path, or null or a value
-    other than an object in place of an enclosing object.
+    the object is removed with its secrets. The value is replaced in two cases: the new options have anything, even null, at its path; or
+    they have anything other than an object, even null, in place of an enclosing object.
     """
     seen: Any = shown
     given: Any = sent
@@ -165,7 +165,8 @@ def _shown_members(node: Members | Each, options: Mapping[str, Any], names: tupl
         place = (*names, name)
         if isinstance(inner, Members | Each) and isinstance(value, Mapping):
             member = _shown_members(inner, value, place, secrets)
-            # An object that contains only secrets is not shown: a client can only remove objects that it can read.
+            # An object that contains only secrets is not shown. So a client that leaves it out keeps the secrets: leaving out removes only
+            # an object that the client could read.
             if member or not value:
                 shown[name] = member
         elif _is_readable(inner, value):
