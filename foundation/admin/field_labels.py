@@ -41,7 +41,9 @@ _REPLACED = {
     "doubt": "unanswered create request",
     "floor": "pruned up to",
     "floor recorded at": "pruned up to the time",
+    "logins count": "number of logins",
     "token endpoint auth method": "authentication",
+    "user names": "usernames",
 }
 # The prefix of boolean fields. Labels omit it, because the value is shown as yes or no.
 _YES_OR_NO = "is "

@@ -272,9 +272,10 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return str(state(row)) if callable(state) else ""
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the audit entries of the row below its name."""
+        """Show the audit entries of the row below its kind and name."""
         row = self.get_object(request, unquote(object_id))
-        return super().history_view(request, object_id, {"title": f"History of {self.heading_of(row)}", **(extra_context or {})})
+        named = {"title": f"History: {self.heading_of(row)}", "kind": self.kind_of_row}
+        return super().history_view(request, object_id, {**named, **(extra_context or {})})
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Show the head of the row's page. A subclass with tabs or actions has set its parts of the context already."""

@@ -25,7 +25,7 @@ from identity.admin.row_pages import RowPagesAdmin
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from identity.models import Connection, LinkedIdentity, PasswordCredential, User
+from identity.models import Connection, EnrolledFactor, LinkedIdentity, PasswordCredential, User
 from identity.search.time_limit import SearchTookTooLong, search_time_limited
 from identity.services import users
 from identity.services.profile_rules import check_password, personal_data
@@ -52,7 +52,11 @@ class UserForm(ServiceForm):
     class Meta:
         model = User
         fields = ()  # The fieldsets of the admin class list the fields.
-        help_texts = {"email_verified": "If you change the email address, it is unverified until you check this box again."}
+        labels = {"multifactor": "Second factor"}
+        help_texts = {
+            "email_verified": "If you change the email address, it is unverified until you check this box again.",
+            "multifactor": f"“{EnrolledFactor.PROVIDER}” means that the user has a second factor. The tab Security lists the factors.",
+        }
 
 
 class LinkForm(forms.Form):
@@ -93,7 +97,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     list_select_related = ("connection", "tenant")
     search_fields = ("email", "name", "nickname", "username")
     search_help_text = (
-        "Email address, name or user name. A complete email address or user id is found fastest. "
+        "Email address, name or username. A complete email address or user id is found fastest. "
         "Or a query: email:*@corp.com AND NOT blocked:true"
     )
     autocomplete_fields = ("connection",)

@@ -37,7 +37,7 @@ _CHUNK_CHARACTERS = 1024 * 1024
 _COUNTS = ("total", "inserted", "updated", "failed")
 _CONFLICTS = {"identity_user_email_unique": "CONFLICT_EMAIL", "identity_user_username_unique": "CONFLICT_USERNAME"}
 # Errors of rows whose user cannot be inserted or updated.
-_TAKEN = RowProblem("DUPLICATED_USER", "Another user has this id, email address, user name or phone number.")
+_TAKEN = RowProblem("DUPLICATED_USER", "Another user has this id, email address, username or phone number.")
 _TWICE = RowProblem("DUPLICATED_USER", "An earlier row of the file is the same user.")
 _LINKED = RowProblem("CONFLICT", "The id belongs to an identity that is linked to another user.", "user_id")
 _ELSEWHERE = RowProblem("CONFLICT", "The id belongs to a user of another connection.", "user_id")

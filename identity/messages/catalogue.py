@@ -26,7 +26,7 @@ _COMMON: dict[str, tuple[str, Any]] = {
     "user.given_name": ("The first name.", "Ada"),
     "user.family_name": ("The last name.", "Lovelace"),
     "user.nickname": ("The nickname.", "ada"),
-    "user.username": ("The user name.", "ada"),
+    "user.username": ("The username.", "ada"),
     "user.phone_number": ("The telephone number.", "+4915112345678"),
     "user.picture": ("The address of a picture.", "https://example.com/ada.png"),
     "user.user_metadata": ("Metadata that the user can change, such as user.user_metadata.lang.", {"lang": "en"}),

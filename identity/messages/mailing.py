@@ -115,7 +115,7 @@ def _answered(error: smtplib.SMTPRecipientsRefused | smtplib.SMTPResponseExcepti
         return MessageRefused("The mail server refuses the recipient.") if is_final else ProviderAway()
     if error.smtp_code < _NEVER:
         return ProviderAway(f"The mail server answers {error.smtp_code}.")
-    what = "the user name or the password" if isinstance(error, smtplib.SMTPAuthenticationError) else "the mail"
+    what = "the username or the password" if isinstance(error, smtplib.SMTPAuthenticationError) else "the mail"
     return MessageRefused(f"The mail server refuses {what} (code {error.smtp_code}).")
 
 

@@ -139,7 +139,7 @@ def _smtp_problems(row: MessageProvider) -> dict[str, list[str]]:
     if type(port) is not int or not 1 <= port <= 65535:
         problems["smtp_port"] = ["Enter a port number, such as 587."]
     if not _is_line(own.get("smtp_user", "")):
-        problems["smtp_user"] = ["A user name must be one line."]
+        problems["smtp_user"] = ["A username must be one line."]
     if row.default_from and not (_is_line(row.default_from) and checked_sender(row.default_from)):
         problems["default_from"] = ["Enter an address, such as Example <mail@example.com>."]
     headers = own.get("headers", {})

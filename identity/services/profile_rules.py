@@ -53,7 +53,7 @@ def _check(connection: Connection, changes: Mapping[str, Any], profile: Mapping[
     if missing:
         raise Invalid({name: ["Missing required property"] for name in missing})
     if changes.get("username") and not takes_username(connection.options):
-        raise Invalid({"username": ["The connection does not support user names"]})
+        raise Invalid({"username": ["The connection does not support usernames"]})
     if changes.get("password"):
         check_password(connection, changes["password"], profile, user=user)
 

@@ -69,7 +69,7 @@ def test_a_row_that_belongs_to_a_user_is_named_after_the_user(operator: Client, 
     page = operator.get(place_of(PasswordCredential, "change", key)).content.decode()
     history = operator.get(place_of(PasswordCredential, "history", key)).content.decode()
     assert f"<h1>Password of {user.email}</h1>" in page
-    assert f"<h1>History of Password of {user.email}</h1>" in history
+    assert f"<h1>History: Password of {user.email}</h1>" in history
 
 
 def test_the_list_of_consents_links_to_each_consent(operator: Client, rows: Rows) -> None:

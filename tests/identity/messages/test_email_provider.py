@@ -160,7 +160,7 @@ def test_a_wrong_password_ends_the_job_and_the_error_does_not_contain_the_passwo
         api.post("emails/provider", provider(port))
         job = verify(api, ada)
     assert job.status == "failed"
-    assert "refuses the user name or the password (code 535)" in job.status_details
+    assert "refuses the username or the password (code 535)" in job.status_details
     assert SECRET not in str(Job.objects.of(ada.tenant_id).values().get(pk=job.pk))
 
 
