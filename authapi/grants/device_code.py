@@ -64,8 +64,8 @@ def _exchanged(request: TokenRequest, client: Client, device_code: str) -> Grant
     if row is None or row.application_id != client.pk:
         return _Waiting(DeviceCase.INVALID_CODE, is_proof=False)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A stolen code is worthless without the key. A poll without the key is not recorded, so that an attacker cannot make the device
-        # poll too fast.
+        # A stolen code is worthless without the key. A poll without the key is not recorded. Otherwise polls of an attacker would count as
+        # polls of the device, and the device would get `slow_down`.
         return _Waiting(DeviceCase.WRONG_DPOP_KEY, is_proof=False)
     if row.used_at is not None:
         _punish(row, request, client)

@@ -54,11 +54,11 @@ _USED = "The token was exchanged before."
 
 
 class _Unacceptable(Exception):
-    """The token is refused; the text is for the log of the tenant."""
+    """The token is refused; the text is for the sign-in log."""
 
 
 def logged_in_by_token(request: TokenRequest, client: Client, kind: str) -> TokenAnswer:
-    """Return tokens for the user of a subject token. Raises `RequestRefused`; the log of the tenant has the reason.
+    """Return tokens for the user of a subject token. Raises `RequestRefused`; the sign-in log has the reason.
 
     1. The client must be allowed to exchange such tokens, and a profile must have their type.
     2. The IP address of the sender must have attempts left.

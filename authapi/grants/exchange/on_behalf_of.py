@@ -46,7 +46,7 @@ class _Target:
 
 
 def on_behalf_of(request: TokenRequest, client: Client) -> TokenAnswer:
-    """Return a token for the user of the subject token. Raises `RequestRefused`. The tenant's log records success and failure."""
+    """Return a token for the user of the subject token. Raises `RequestRefused`. The sign-in log records success and failure."""
     try:
         user, access = _exchanged(request, client)
     except RequestRefused as refused:

@@ -35,7 +35,7 @@ _CASES: dict[Case, LegacyCase] = {
 
 
 def social_token(request: LegacyRequest) -> Reply:
-    """Return tokens for the user of a provider's token. Raises `RequestRefused`; the log of the tenant contains the reason."""
+    """Return tokens for the user of a provider's token. Raises `RequestRefused`; the sign-in log contains the reason."""
     client = named_client(request)
     require_grant(client, SOCIAL_TOKEN)
     token = request.needed("access_token")
