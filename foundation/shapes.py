@@ -145,7 +145,7 @@ moment = Moment()
 class Field:
     """A field of a resource: its rule, whether events have it, and what the OpenAPI document adds to the type.
 
-    `shown` replaces the rule in the OpenAPI document, if a less detailed rule is published.
+    `shown` replaces the rule in the OpenAPI document, if the document describes the field in less detail than the events.
     """
 
     rule: Rule
@@ -205,7 +205,7 @@ class Resource:
         return Shape({**required, **further}, {name: rule for name, rule in rules.items() if name not in required})
 
     def part(self, *names: str, optional: tuple[str, ...] = ()) -> Shape:
-        """Return the fields in events that identify the resource."""
+        """Return these fields of the resource, by which events of other resources name it."""
         return Shape({name: self.fields[name].rule for name in names}, {name: self.fields[name].rule for name in optional})
 
 

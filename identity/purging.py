@@ -68,8 +68,8 @@ def cover(
 ) -> None:
     """Register the tables of an app for purges. Models are named by their class.
 
-    Credentials are deleted as soon as the tenant's users are deleted, before the wait for deliveries and for the log. Rows of `outliving`
-    models stay until their own retention ends.
+    Credentials are deleted as soon as the tenant's users are deleted, before the deletion waits for deliveries and for the retention of the
+    log. Rows of `outliving` models stay until their own retention ends.
     """
     stages = {**dict.fromkeys(first, Stage.FIRST), **dict.fromkeys(last, Stage.LAST)}
     exempt = set(platform_wide)

@@ -35,7 +35,7 @@ PROVISIONING = DatabaseFigures(
         ),
         Figure(
             "provisioning_streams_held",
-            "Streams that are held because their destination is misconfigured or unreachable.",
+            "Streams that are held: their destination is misconfigured or unreachable, or deletions wait for approval.",
             "SELECT count(*) FROM events_eventstream WHERE held_since IS NOT NULL",
         ),
         Figure(

@@ -48,7 +48,7 @@ class _BoundedReader(io.RawIOBase):
 
 
 class _Checked(smtplib.SMTP):
-    """Connects to checked addresses only. `call` has the rules and the deadline."""
+    """Connects only to addresses that the rules of outbound requests permit. `call` contains these rules and the deadline."""
 
     call: Call
 

@@ -1,6 +1,7 @@
-"""Encryption of secrets at rest: AES-256-GCM, with a key id in each token. The associated data names the place where the secret is stored.
+"""Encryption of stored secrets: AES-256-GCM. Each sealed text begins with the id of its key. The associated data names the place where the
+secret is stored.
 
-So a token that is copied to another row, tenant or name cannot be decrypted. A failure raises an error without the value.
+So a sealed text that is copied to another row, tenant or name cannot be decrypted. Errors never contain the secret.
 """
 
 from __future__ import annotations

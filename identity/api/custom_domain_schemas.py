@@ -21,7 +21,11 @@ _PROPERTIES: dict[str, Schema] = {
     "primary": SWITCH,
     "is_default": {**SWITCH, "description": "Whether links in mails use this domain."},
     "status": {**TEXT, "enum": ["pending_verification", "ready"]},
-    "type": {**TEXT, "enum": list(CERTIFICATE_TYPES), "description": "The edge manages the certificates of both types."},
+    "type": {
+        **TEXT,
+        "enum": list(CERTIFICATE_TYPES),
+        "description": "Stored without effect: for both types, the operator's TLS proxy manages the certificate.",
+    },
     "origin_domain_name": {**TEXT, "description": "The canonical domain of the tenant: the target of an alias or a proxy."},
     "verification": {
         "type": "object",

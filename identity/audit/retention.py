@@ -45,7 +45,7 @@ def _prune_some(before: str) -> int:
 
 
 def is_guarded() -> bool:
-    """Tell whether the triggers that protect the log exist and are enabled."""
+    """Tell whether the triggers that protect the audit log exist and are enabled."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_trigger WHERE tgrelid = %s::regclass AND tgname LIKE 'identity_audit_%%' AND tgenabled <> 'D'",

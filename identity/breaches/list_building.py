@@ -1,6 +1,6 @@
 """Builds a list: writes range by range into a working file, then replaces the old list in one step. A stopped run can be resumed.
 
-During the build, these files are next to the list: `.part`, with the head and the records; `.ranges`, with the number of records of each
+During the build, these files are next to the list: `.part`, with the header and the records; `.ranges`, with the number of records of each
 finished range; and `.lock`, which the building process locks. A record is on the disk before its range counts as finished.
 """
 
@@ -118,7 +118,7 @@ class ListBuilder:
             table.byteswap()
         self._part.seek(0, os.SEEK_END)
         self._part.write(table.tobytes())
-        # The head is written last: a file without it is not a list.
+        # The header is written last, because a file without its header is not a list.
         self._part.seek(0)
         self._part.write(facts.head())
         file_to_disk(self._part)

@@ -2,9 +2,9 @@
 
 Layout, all integers little-endian (docs/adr/0117):
 
-1. A head of 4096 bytes: `MAGIC`, then JSON with the facts of the list, padded with spaces.
-2. Records of 6 bytes: bits 20 to 68 of each digest, sorted within their range. A range is the set of digests with the
-   same first 20 bits, as in the k-anonymity interface of the source.
+1. A header of 4096 bytes: `MAGIC`, then JSON with the facts of the list, padded with spaces.
+2. Records of 6 bytes: the 48 bits of each digest that follow its first 20 bits, sorted within their range. A range is the set of digests
+   with the same first 20 bits, as in the k-anonymity interface of the source.
 3. A table of 2^20 + 1 integers of 8 bytes: the number of the first record of each range, and the number of all records.
 
 A search reads 16 bytes of the table and the records of one range, about 5 KB in a list of 900 million entries. The file is read with
@@ -44,7 +44,7 @@ class ListUnreadable(Exception):
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts in the head of a list. The list has the passwords seen at least `at_least` times; `made_at` is the start of the build."""
+    """The facts in the header of a list. The list has the passwords seen at least `at_least` times; `made_at` is the start of the build."""
 
     count: int
     source: str
@@ -52,7 +52,7 @@ class Facts:
     made_at: datetime
 
     def head(self) -> bytes:
-        """Return the head of the file. Raises `ValueError` if the name of the source does not fit."""
+        """Return the header of the file. Raises `ValueError` if the name of the source does not fit."""
         text = json.dumps({"count": self.count, "source": self.source, "at_least": self.at_least, "made_at": self.made_at.isoformat()})
         head = MAGIC + text.encode()
         if len(head) > HEAD_BYTES:
@@ -61,7 +61,7 @@ class Facts:
 
     @classmethod
     def of_head(cls, head: bytes) -> Facts:
-        """Return the facts of a head. Raises `ListUnreadable`."""
+        """Return the facts in a header. Raises `ListUnreadable`."""
         if len(head) != HEAD_BYTES or not head.startswith(MAGIC):
             raise ListUnreadable
         try:

@@ -30,7 +30,8 @@ _NAMES = ("{:05X}.txt", "{:05X}", "{:05x}.txt", "{:05x}")
 _DEADLINE_SECONDS = 30.0
 _TRIES = 6
 _LONGEST_PAUSE = 60.0
-# Margin for clocks that differ, and for ranges that were read from a cache.
+# The service requests ranges that have changed since the build of the present list, minus this margin: clocks differ, and a cache may have
+# answered with an older range.
 _MARGIN = timedelta(days=1)
 
 
@@ -97,7 +98,8 @@ def ranges_of_file(path: Path, taking: Taking, *, start: int) -> Iterator[bytes]
 class RangeInterface:
     """An interface that answers `GET {base}{first five digits}` with the lines of a range.
 
-    `present` is the existing list if it came from this interface; ranges that have not changed since it was built are copied from it.
+    `present` is the existing list if it came from this interface; ranges that have not changed since the build of this list are copied from
+    it.
     """
 
     session: OutboundSession

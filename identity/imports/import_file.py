@@ -111,7 +111,8 @@ def _rows_of_array(text: _Text) -> Iterator[Any]:
 
 
 def _next_row(text: _Text, number: int) -> Any:
-    """Return the value that begins here. Near the end of the window, more text can change a value or an error, so read more text first."""
+    """Return the value that begins here. Near the end of the window, the value may be incomplete: further text can change the value or the
+    error. So read further text first."""
     while True:
         try:
             row, end = _SCANNER.raw_decode(text.window, text.at)

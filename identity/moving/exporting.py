@@ -95,7 +95,8 @@ def _exportable(tenant_id: str) -> Tenant:
 
 
 def _untransferable(tenant_id: str) -> list[str]:
-    """Find rows whose meaning depends on keys of this installation."""
+    """Return a sentence for each kind of rows that cannot be exported, because they contain keys of this installation that a move does not
+    translate."""
     found = []
     bulk = Job.objects.of(tenant_id).filter(type=Job.Type.BULK_ACTION, status__in=(Job.Status.PENDING, Job.Status.PROCESSING)).count()
     if bulk:

@@ -16,9 +16,9 @@ from identity.moving.tables import CarriedTable, Column, Offsets
 PART_BYTES = 8 * 1024 * 1024
 PART_ROWS = 50_000
 _STAGED = "moving_rows"
-# Numbers left free between the sequence and the imported keys, for rows that other transactions insert meanwhile.
+# The imported keys begin this many numbers after the present value of the sequence, because other transactions may take numbers meanwhile.
 _GAP = 10_000
-# Two halves of the digest are summed. A sum does not depend on the order of the rows.
+# Sums the two halves of the digests of the rows separately. A sum does not depend on the order of the rows.
 _DIGEST = "coalesce(sum(('x' || substr({row}, 1, 15))::bit(60)::bigint), 0)::text || '-' || "
 _DIGEST += "coalesce(sum(('x' || substr({row}, 17, 15))::bit(60)::bigint), 0)::text"
 

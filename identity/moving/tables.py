@@ -1,7 +1,8 @@
 """The tables that a move copies, in the order of an import, and the SQL of each column at the source and at the target.
 
 Each column has three expressions. `leaving` computes the value in the archive from the row at the source. `arriving` computes the value to
-store from the value in the archive. `left` computes the value in the archive from the stored row, to compare the digests of both sides.
+store from the value in the archive. `left` reverses `arriving`: it computes the value in the archive from the row at the target, to compare
+the digests of both sides.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Seals the secret options of connections, each for its path, and merges changes with the sealed options that exist.
 
-A sealed text is a token. A sealed value of another type is `{"json": token}`, so that both can be distinguished.
+A text is stored as its sealed text (`vault.seal`). A value of another type is stored as `{"json": <sealed text>}`, so that both forms can
+be distinguished.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from foundation.secrets import vault
 from identity.options.schemas.nodes import Members, Parts, Path, is_declared, is_kept, joined, split, value_at
 from identity.options.schemas.shared import TARGETS
 
-# Each sealed value costs one encryption when it is stored and one decryption when it is read.
+# Maximum number of sealed values, because each costs one encryption when it is stored and one decryption when it is read.
 MOST_SEALED = 500
 # Maximum number of names in the text of a refusal.
 _NAMED = 5
@@ -47,9 +48,9 @@ def changed_options(
     """Return the readable and the sealed options after `sent` has replaced them.
 
     1. Split the sent options by the schema.
-    2. A sealed value that is sent again unchanged keeps its token, so the row does not change.
+    2. If a client sends a sealed value again unchanged, the stored sealed text is kept, so the row does not change.
     3. A sealed value that the sent options do not name is kept (`is_kept`).
-    4. Credentials are not kept if an address that receives them changes: `OptionsRefused` says that the credentials must be sent again.
+    4. If an address that receives credentials changes, the change is refused unless it contains these credentials again (`OptionsRefused`).
     """
     parts = split(schema, sent)
     kept = {path: token for path, token in sealed.items() if path not in parts.secrets and is_kept(path, shown=shown, sent=sent)}
@@ -71,7 +72,8 @@ def _refuse_redirected(
         return
     now = joined(parts.shown, parts.secrets)
     for target in TARGETS:
-        # A target that contains a secret is itself sealed, and kept like other sealed values.
+        # A target is an address that receives credentials. A target that contains a secret is sealed itself, and is kept like other sealed
+        # values.
         before = _opened(sealed[target], target, place) if target in sealed else value_at(target, shown)
         if target not in kept and value_at(target, now) != before:
             names = ", ".join(credentials[:_NAMED]) + (f" and {len(credentials) - _NAMED} more" if len(credentials) > _NAMED else "")

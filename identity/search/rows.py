@@ -91,7 +91,7 @@ class UserConditions:
 
 
 def is_selective(node: Node[Condition]) -> bool:
-    """Tell whether an index finds the rows of this condition, and each value has only a few rows."""
+    """Tell whether an index finds the rows that meet this condition, and these are only a few rows."""
     match node:
         case AllOf(parts):
             return any(is_selective(part) for part in parts)

@@ -1,8 +1,9 @@
 """Runs an act on many rows as a job. The rows are fixed at the start, a service changes each row, and the job can be canceled.
 
 1. `start_bulk_job` stores the keys of the rows, in order, with the actor, the IP address and the reason.
-2. A step processes some rows and updates the job, in one transaction. If a worker dies, its step is done completely or not at all.
-3. Each step checks again that the account may do the act. A refused row is noted, and the job continues with the next row.
+2. One transaction processes some rows and updates the job. If a worker dies, its transaction is committed completely or not at all.
+3. Each transaction checks again that the account may do the act. If the service refuses a row, the job stores the reason and continues with
+   the next row.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ logger = logging.getLogger(__name__)
 MOST_ROWS = 1_000_000
 _KEYS_PER_CHUNK = 1000
 _CHUNK_CHARACTERS = 256 * 1024
-# Bounds of a step, in rows and time. Changed rows stay locked until the step ends, and a cancellation waits that long.
+# Bounds of one transaction, in rows and time. Changed rows stay locked until the transaction ends, and a cancellation waits that long.
 _ROWS_PER_STEP = 100
 _STEP_SECONDS = 1.0
 # Timeout of each statement, so that one slow row cannot exhaust the time limit of the task again and again.
@@ -137,7 +138,7 @@ def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *
         problem = {"code": type(refusal).__name__, "message": str(refusal)}
     except (OperationalError, InterfaceError, SoftTimeLimitExceeded) as error:
         if not isinstance(error.__cause__, QueryCanceled):
-            # After a deadlock, a lost connection or the task's time limit, the whole step is repeated.
+            # After a deadlock, a lost connection or the task's time limit, the whole transaction is repeated.
             raise
         problem = {"code": "TookTooLong", "message": f"The action took longer than {_STATEMENT_SECONDS:g} seconds and was undone."}
     except Exception as error:

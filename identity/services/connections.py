@@ -149,7 +149,8 @@ def locked_connection(*, tenant_id: str, connection_id: str) -> Connection:
 
 
 def _check_switches(fields: dict[str, Any], *, stored: Connection | None) -> None:
-    """Refuse new members besides `active` in `authentication` and `connected_accounts`, because responses would publish them."""
+    """Refuse new members other than `active` in `authentication` and `connected_accounts`: responses would show them, even if they are
+    secrets."""
     for name in ("authentication", "connected_accounts"):
         value, known = fields.get(name), getattr(stored, name, None)
         if value is None or value == known:

@@ -1,7 +1,8 @@
 """Delete rows that have many dependent rows: at once if there are few, otherwise in chunks by a job.
 
 1. The first transaction locks the row and deletes a chunk of dependents. If no dependent is left, the transaction deletes the row too.
-2. Otherwise the transaction marks the row and creates a job. A marked row refuses changes and new dependents.
+2. Otherwise the transaction sets `deletion_started_at` of the row and creates a job. From then on, services refuse changes of the row and
+   new dependents.
 3. The job deletes a chunk per transaction, each with its events, and in the last transaction the row itself.
 
 A service registers the dependents of its rows with `deletion_of`. The job can be interrupted anywhere and resumes.
@@ -44,7 +45,8 @@ class Deletion:
 
     @unit_of_work
     def start(self, *, tenant_id: str, key: str) -> Job | None:
-        """Delete the row, or mark it and return the job that continues. Raises `NotFound`.
+        """Delete the row and return None. If the row has too many dependents for one chunk, return the job that deletes the rest. Raises
+        `NotFound`.
 
         A repeated call returns the same job, or a new job if the first job has failed.
         """
@@ -81,7 +83,7 @@ class Deletion:
         return 0
 
     def locked(self, tenant_id: str, key: str) -> Any:
-        """Return the row, marked or not, locked until the transaction ends. None if it does not exist."""
+        """Return the row, even if it is being deleted, and lock it until the transaction ends. None if the row does not exist."""
         return self.model.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=key).first()
 
     def step(self, job: Job) -> bool:
@@ -128,17 +130,17 @@ def percentage(job: Job) -> int:
 
 
 def refuse_if_being_deleted(row: DeletedInParts) -> None:
-    """Raise `BeingDeleted` for a marked row, which refuses changes and new dependents.
+    """Raise `BeingDeleted` if the row is being deleted. Call this before a change of the row, and before a dependent is added.
 
-    The check needs no lock on the row: a later chunk deletes a dependent that was added concurrently. If no chunk is left, the foreign
-    key fails at the commit of the last chunk, which then runs again.
+    The check needs no lock on the row. If a dependent is added at the same time, a later chunk deletes it. If the last chunk runs at that
+    time, its commit fails because the dependent refers to the deleted row, and the chunk runs again.
     """
     if row.is_being_deleted:
         raise BeingDeleted(f"The {row._meta.verbose_name} {row} is being deleted.")
 
 
 def make_deletion_job(job_type: Job.Type, tenant_id: str, target: str, *, deleted: int, total: int, name: str) -> Job:
-    """Create the job of a deletion that has begun. Workers are notified after the commit."""
+    """Create the job of a deletion that has begun. Workers get a nudge after the commit."""
     summary = {"total": max(total, deleted), "deleted": deleted}
     job = Job.objects.of(tenant_id).create(tenant_id=tenant_id, type=job_type, target=target, summary=summary, parameters={"name": name})
     send_after_commit(job)

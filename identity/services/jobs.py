@@ -119,7 +119,7 @@ def cancel_job(*, tenant_id: str, job_id: str, actor: str) -> Job:
 
 
 def send_after_commit(job: Job) -> None:
-    """Notify the workers after the surrounding transaction commits. If the message is lost, the sweep notifies them."""
+    """Send a nudge for the job to the workers, after the surrounding transaction commits. If the nudge is lost, the sweep finds the job."""
     after_commit(job_waits.send, sender=Job, job_id=job.pk)
 
 

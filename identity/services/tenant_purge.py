@@ -1,7 +1,7 @@
 """Delete the last rows of a tenant whose log is old enough: the head of the log first, then table by table, then the tenant itself.
 
-Every step is a transaction that deletes a chunk and waits for no lock. So an interrupted purge can resume, and a purge never blocks
-numbering. The steps record no events: the deletion has already recorded them.
+Every transaction deletes one chunk and waits for no lock. So an interrupted purge can resume, and a purge never blocks numbering. A purge
+records no events: the deletion of the tenant has already recorded them.
 """
 
 from __future__ import annotations

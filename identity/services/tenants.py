@@ -23,7 +23,8 @@ def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
     """Create a tenant with `host` as its canonical domain. Raises `Invalid` or `AlreadyExists`."""
     if Tenant.objects.filter(pk=tenant_id).exists():
         raise Invalid({"id": ["A tenant with this id already exists."]})
-    # The purged ids are checked after the tenants: a purge replaces a tenant by its purged id in one transaction.
+    # Read former tenants after tenants. A purge replaces a tenant by a former tenant in one transaction, so one of the two queries finds
+    # the id.
     if FormerTenant.objects.filter(pk=tenant_id).exists():
         raise Invalid({"id": ["A deleted tenant had this id, and events that consumers keep still name it."]})
     tenant = Tenant(pk=tenant_id, name=name)

@@ -31,7 +31,7 @@ COMPONENTS: dict[str, Schema] = {
             },
             "held": {
                 "type": "object",
-                "description": "Only while deliveries pause because the destination fails or is misconfigured; no event is lost.",
+                "description": "Only while the stream is held; no event is lost. `reason` says why deliveries pause.",
                 "required": ["since", "reason"],
                 "properties": {"since": TIME, "reason": TEXT},
             },

@@ -45,9 +45,9 @@ class Redelivered:
 def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order) -> Redelivered:
     """Redeliver these dead letters of the tenant.
 
-    Each event is delivered before newer events of its user. Without force, a redelivery ends as
-    superseded if a newer event of the user was written, and the deletion of a user that exists again is not redelivered. Actor and
-    reason are stored with the dead letter.
+    Each event is delivered before the newer events of its user that still wait. Without force, a redelivery ends as superseded if a newer
+    event of the user was written, and the deletion of a user that exists again is not redelivered. Actor and reason are stored with the
+    dead letter.
     """
     ids = sorted(set(letter_ids))
     count = blocked = 0

@@ -31,7 +31,8 @@ _PAUSE_SECONDS = 2.0
 class Progress:
     """The number of dead letters per result so far.
 
-    `superseded` dead letters needed no write. `blocked` dead letters are deletions that require `force`.
+    `superseded` counts events that were not sent, because a newer event of the user was written. `blocked` counts deletions that need
+    `force`, because the user exists again.
     """
 
     total: int

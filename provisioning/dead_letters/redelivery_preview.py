@@ -33,7 +33,7 @@ _BUDGET_SECONDS = 10.0
 
 @dataclass
 class Preview:
-    """The request of a redelivery, the resource before the request, and obstacles."""
+    """What a redelivery would do: its request, the account before the request, and the reasons why it would send nothing or fail."""
 
     verb: str = ""
     path: str = ""
@@ -45,7 +45,7 @@ class Preview:
 
 
 def preview(letter: DeadLetter, *, current_profile: bool, names_hold: bool = True) -> Preview:
-    """Return the effect that a redelivery of the dead letter would have now. With `names_hold`, a note says if the stream is held.
+    """Return the effect that a redelivery of the dead letter would have now. With `names_hold`, a note says whether the stream is held.
 
     Raises `Conflict` if the effect cannot be determined, and `NotFound` if the user has no current profile. Reports an unreachable server
     as a note.
@@ -58,7 +58,7 @@ def preview(letter: DeadLetter, *, current_profile: bool, names_hold: bool = Tru
     if names_hold and stream.held_since is not None:
         shown.notes.append(f"The stream is held: {stream.held_reason} A redelivery waits until the stream is resumed.")
     if stream.destination_type == "webhook":
-        # A webhook gets the stored bytes and has no state to read.
+        # A webhook gets the stored bytes of the event, and the service cannot read the current state of its receiver.
         shown.verb, shown.path, shown.sent = "POST", "the webhook of the stream", envelope
         return shown
     setup = deployed_setup(tenant_id=letter.tenant_id, action_id=stream.destination.get("action_id"))

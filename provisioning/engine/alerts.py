@@ -15,7 +15,8 @@ from identity.stopped_tenants import STOPPED_TENANTS
 from provisioning.engine import not_found
 
 EVERY_SECONDS = 60.0
-# Maximum of alerts about new kinds per stream and period. For more kinds, the alert about the number of open dead letters is enough.
+# Maximum number of alerts about new kinds of failure, per stream and period. If there are more new kinds, the alert about the number of
+# open dead letters is enough.
 _MOST_NEW_KINDS = 5
 _MOST_COUNTED = 10_000
 # A dead letter counts as new for this many seconds. Alerts are raised once a minute, so a sweep that pauses for less than this time misses

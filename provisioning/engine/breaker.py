@@ -80,7 +80,7 @@ _HOLD_FOR_PERSON = """
 UPDATE events_eventstream SET held_since = coalesce(held_since, clock_timestamp()), held_reason = %s WHERE id = %s AND tenant_id = %s
 """
 _PLAN_NO_PROBE = "UPDATE provisioning_breaker SET probe_at = NULL WHERE stream_id = %s"
-# Locks the rows in the order of their ids, and does not wait for a locked row, because another process already works on this lane.
+# Locks the lanes in the order of their ids. Skips a lane that another process has locked, because that process already works on the lane.
 _WAKE_LANES = """
 UPDATE provisioning_lane SET nudged_until = NULL WHERE id IN (
     SELECT id FROM provisioning_lane WHERE stream_id = %s AND nudged_until IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED)
@@ -148,9 +148,10 @@ def count_failure(claim: Claim, error_class: str) -> bool:
 
 
 def catches(delivery_id: int) -> bool:
-    """Tell whether the last failure of a delivery belongs to a hold; if so, the delivery waits and does not become a dead letter.
+    """Tell whether the last failure of a delivery belongs to a hold. If so, the delivery waits and does not become a dead letter.
 
-    Other workers still run deliveries between the failure that opens the breaker and the hold, and while the stream is held.
+    A failure belongs to a hold if the destination caused it, and the stream is held or the breaker is about to hold it. Such failures occur
+    because other workers can still run deliveries that they claimed before the hold.
     """
     found = row_as(Failures, _STATE_FOR, [delivery_id, sorted(_AGAINST_DESTINATION)])
     return found is not None and (found.is_held or bool(found.verdict))

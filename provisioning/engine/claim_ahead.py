@@ -1,9 +1,9 @@
 """Fast path: while a delivery runs, the database settles the previous delivery and claims the next delivery.
 
-The plain path settles and claims between two deliveries, and handles all other cases. `foundation.database.sent_scripts` has the figure
-of the time that the fast path saves. Without the fast path, a fast destination and the database wait for each other. A claim made in
-advance has the same guarantees as any other claim: the attempt is counted before it starts, and the lane is leased under a token. The
-lane differs from the lane of the running delivery. Three rules limit its side effects:
+The plain path settles and claims between two deliveries, and handles all other cases. `foundation.database.sent_scripts` says how much time
+the fast path saves: without it, the worker waits for the destination and for the database in turns. A claim made in advance has the same
+guarantees as any other claim: the attempt is counted before it starts, and the lane is leased under a token. The claimed lane is never the
+lane of the running delivery. Three rules limit the side effects of a claim in advance:
 
 1. Claim in advance only after a delivery that took less than `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
    destination while another process is idle. A claim that must not run is given back, and its attempt is not counted.
@@ -66,7 +66,8 @@ class Ahead:
         taken = lane_rows.taken_of(results[-1][1])
         claim = None if taken is None else taken.claim()
         if claim is None and taken is not None and settled is not None and taken.lane_id == settled.lane_id:
-            # The next delivery of the lane already had an attempt, or must not run. The lane is still leased.
+            # The next delivery of the lane of `settled` already had an attempt, or must not run. So the script made no claim, but the lane
+            # is still leased.
             _give_back(settled, is_settled=True)
         self._is_alone = claim is None
         return claim
@@ -90,8 +91,8 @@ class Ahead:
             _give_back(following)
 
     def abandon(self) -> None:
-        """Do not read the answer of the pending script, because an error ends the turn. The lease of the lane that the script claims
-        expires."""
+        """Close the connection of the pending script without reading its result, because an error ends the turn. If the script has claimed
+        a lane, the lease of this lane expires."""
         if self._is_under_way and self._sender is not None:
             self._sender.close()
 

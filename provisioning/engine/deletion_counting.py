@@ -9,7 +9,8 @@ from provisioning.engine import breaker
 
 logger = logging.getLogger(__name__)
 
-# A window starts with its first deletion. There is one row per stream with a guard, and no row for other streams.
+# A window starts with its first deletion. The table has one row for each stream with a deletion guard; streams without a row count no
+# deletions.
 _COUNT = """
 WITH guard AS (
     SELECT stream_id, window_began_at <= clock_timestamp() - make_interval(secs => window_seconds) AS is_over

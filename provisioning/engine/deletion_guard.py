@@ -59,7 +59,7 @@ def allow_deletions(*, tenant_id: str, stream_id: str) -> None:
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         if not is_staged(stream):
-            raise Conflict("No deletions of this stream are held back.")
+            raise Conflict("No deletions of this stream wait for approval.")
         execute(_ALLOW, [stream_id])
         breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)
         keys = list(

@@ -40,7 +40,7 @@ class Turn:
         self.ahead = Ahead()
 
     def goes_on(self) -> bool:
-        """Count a delivery; tell whether the budget allows another delivery."""
+        """Count a delivery; tell whether the turn has time and deliveries left for another one."""
         self._left -= 1
         self.is_over = self._left <= 0 or time.monotonic() >= self._ends
         return not self.is_over
@@ -49,8 +49,8 @@ class Turn:
 def deliver_lane(stream_id: str, key: str) -> None:
     """Deliver for one turn: first from the named lane, then from the lanes of the same stream that have been due longest.
 
-    If this process must serve another stream first, that stream gets the turn, and the message is sent again. Raises `RetryLater` if the
-    named lane pauses for at most 30 seconds; the sweeper handles longer pauses.
+    If this process must serve another stream first, that stream gets the turn, and the nudge for the named lane is sent again. Raises
+    `RetryLater` if the named lane pauses for at most 30 seconds; the sweeper handles longer pauses.
     """
     forget_plans()
     asked = (stream_id, key)
@@ -117,7 +117,8 @@ def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     try:
         following, go_on = turn.ahead.finish(), turn.goes_on()
     except (DatabaseError, InterfaceError):
-        # The leases of claims in advance will expire. If Django's connection still works, it writes the outcome of this run.
+        # The script that makes the next claim has failed; if it leased a lane, this lease expires. The script has its own connection. So
+        # write the outcome of this run over Django's connection, which may still work.
         _written(claim, result, go_on=False)
         raise
     if go_on and isinstance(result, Success):
@@ -154,7 +155,8 @@ def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
     is_skipped = outcome.status == "skipped"
     return Success(
         is_skipped=is_skipped,
-        # A deletion of a missing account counts as written, because a redelivered older event must not create the account again.
+        # A deletion of a missing account counts as written. So an older event that is redelivered ends as superseded and does not create
+        # the account again.
         is_written=not is_skipped or claim.is_deletion,
         duration_ms=_milliseconds_since(started),
         reason=outcome.reason or "",
@@ -199,12 +201,13 @@ def _written(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -
 
 def _conclude(claim: Claim, result: Success | Failure | NoTurn, *, go_on: bool) -> lanes.Step:
     if isinstance(result, NoTurn):
-        # Other deliveries to this destination would reach the rate limit, too. The breaker later repeats a probe that was put off.
+        # Return a step without a next claim, so that the turn ends: other deliveries to this destination would reach the rate limit, too.
+        # If a probe was put off, the breaker starts the next probe later.
         return lanes.put_off(claim, seconds=result.seconds)
     if isinstance(result, Success):
         step = lanes.settle(claim, result, go_on=go_on)
     elif result.error_class == FailureClass.MISCONFIGURED or (claim.is_probe and breaker.speaks_against_destination(result.error_class)):
-        # Hold the stream before the release, because a crash between the two steps then leaves a held stream and a lease that expires.
+        # Hold the stream before the claim is released. A crash between these two steps then leaves a held stream, and a lease that expires.
         breaker.hold_stream(stream_id=claim.stream_id, tenant_id=claim.tenant_id, reason=result.message)
         failpoints.reach("held")
         lanes.release(claim, result)

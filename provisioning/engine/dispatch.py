@@ -47,8 +47,9 @@ ON CONFLICT (stream_id, event) DO NOTHING
 RETURNING key, event_type
 """
 # DO UPDATE and never DO NOTHING, because the update locks an existing lane. A worker that is about to delete the empty lane waits
-# and then sees the new deliveries. If it has already deleted the lane, this statement inserts the lane again. The order of keys
-# prevents deadlocks. An existing lane keeps its `not_before`, because a new event must not shorten the pause after a failure.
+# and then sees the new deliveries. If it has already deleted the lane, this statement inserts the lane again. Lanes are locked in the order
+# of their keys, which prevents deadlocks. An existing lane keeps its `not_before`, because a new event must not shorten the pause after a
+# failure.
 _UPSERT_LANES = """
 INSERT INTO provisioning_lane (stream_id, key, tenant_id, nudged_until)
 SELECT %(stream)s, key, %(tenant)s, clock_timestamp() + make_interval(secs => %(grace)s)
@@ -97,7 +98,7 @@ def dispatch_batch(done: Dispatched, *, wait: bool = False) -> bool:
         if stream is None:
             return False
         tenant_id, position, types = stream
-        # A separate statement after the lock, whose snapshot includes all events that were numbered before.
+        # A separate statement after the lock: its snapshot includes all events that were numbered before the lock was granted.
         last, first = fetch_one(_LAST_OF_BATCH, [tenant_id, position, BATCH]) or (None, None)
         if last is None:
             return False

@@ -1,6 +1,7 @@
-"""Holds the lanes of one document while code outside of deliveries writes the document, so that no delivery of the document runs then.
+"""Leases the lanes of one document while code other than a delivery writes the document to a destination, so that no delivery of the
+document runs meanwhile.
 
-Such a hold is a lease, like the lease of a worker, so the hold expires if its process dies.
+The lease has a time limit, like the lease of a worker, so it expires if its process dies. It is not a hold of a stream (`breaker`).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def waiting_deliveries(stream_ids: Sequence[str], *, tenant_id: str, key: str) -
 
 def _held(stream_id: str, values: dict[str, object]) -> int:
     (lane_id,) = fetch_one(_HOLD, {**values, "stream": stream_id}) or (None,)
-    # A separate statement after the lock was granted, whose snapshot includes every delivery that was dispatched before.
+    # A separate statement after the lane was locked: its snapshot includes every delivery that was dispatched before the lock was granted.
     if lane_id is None or waiting_deliveries([stream_id], tenant_id=str(values["tenant"]), key=str(values["key"])):
         raise LaneBusy
     return int(lane_id)

@@ -27,7 +27,8 @@ SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > c
 # - Look up a row by a key from a subquery, or in a LATERAL subquery with a limit. PostgreSQL may execute a join by hashing the
 #   whole other table or by scanning the index of that table from its first row.
 # - To read the first row of a stream or a lane, join with `_MANY` (ten rows) before the limit. If the planner expects one row, it may
-#   choose any index on the stream and sort the rows. If it expects ten rows, the index that returns rows in order costs only a tenth.
+#   choose any index on the stream and sort the rows. With the join it expects ten rows, of which the limit needs one. So it estimates a
+#   tenth of the cost for the index that returns the rows in order, and chooses this index.
 # - Look up a row of a large table by every column of each index that contains its key: if the planner assumes an empty table, it
 #   may scan an index in which the key follows another column.
 # - If the planner must not use an index for a condition, write an expression instead of the column, such as `state || ''`.

@@ -50,7 +50,7 @@ class Step:
 
     next: Claim | None = None
     is_waiting: bool = False  # The lane has more deliveries and is not leased.
-    retry_in: float | None = None  # The lane pauses for a retry.
+    retry_in: float | None = None  # The lane pauses for this number of seconds before the next attempt.
     is_discarded: bool = False  # The claim had lost its lease; its outcome was not written.
 
 
@@ -77,8 +77,8 @@ def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
 def settle(claim: Claim, success: Success, *, go_on: bool) -> Step:
     """Write that the event was delivered or skipped; with `go_on`, claim the next delivery in the same transaction.
 
-    If the claim has lost its lease, writes only the account link. Then it raises `LeaseLost`, or with `go_on` may return a discarded step
-    with a claim of another lane.
+    If the claim has lost its lease, the function writes only the account link. It then raises `LeaseLost`; with `go_on`, it may instead
+    return a step with `is_discarded`, which can have a claim of another lane.
     """
     if go_on and not claim.is_redelivery:
         step = _settle_and_take(claim, success)

@@ -53,10 +53,10 @@ class DeliveryFollower:
                 pass
 
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
-        """Return holds of streams that have not read up to `through`, and of streams with waiting deliveries.
+        """Return the positions that streams hold back: streams that have not read up to `through`, and streams with waiting deliveries.
 
-        The holds stay valid, because deliveries are created only after the position of their stream, and new or enabled streams start
-        at the head. Waiting deliveries of a stream that was just disabled count as well.
+        No stream can later need an earlier position: deliveries are created only after the position of their stream, and new or enabled
+        streams start at the head. Waiting deliveries of a stream that was just disabled hold positions back, too.
         """
         found = []
         for stream_id, is_disabled, held_since, position, waiting in fetch_all(_NEEDS, {"tenant": tenant_id, "through": through}):

@@ -31,11 +31,11 @@ TRY = "provisioning.try_event"
 _PAUSE_SECONDS = 30.0
 # The queue exceeds this size only while the broker is unreachable. Further messages are dropped; the sweeper sends new messages.
 _MOST_WAITING = 10_000
-# Seconds between two rounds of a busy process. Equal nudges that wait during this time are sent once.
+# Seconds that the thread of a busy process waits before it publishes again. Equal nudges that wait during this time are sent once.
 _ROUND_SECONDS = 0.01
 
-# The first lanes get one message each, so that all idle workers start. A turn processes many lanes and sends one message for the rest,
-# because a message for each lane would cost more than the delivery.
+# The first lanes get one message each, so that all idle workers start. The other lanes share messages, because one message per lane would
+# cost more than the delivery: a turn processes many lanes, and at its end sends one message if lanes are left.
 FIRST_MESSAGES = 8
 _LANES_PER_MESSAGE = 20
 

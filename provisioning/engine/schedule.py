@@ -13,9 +13,9 @@ def delay_before_next(
 ) -> float | None:
     """Return the seconds to wait after failure number `failed_attempts` of a series, or None if no attempt is left.
 
-    `jitter` is the largest fraction that is added to a delay, so that deliveries that failed together do not retry together. `chance` (0 to
-    1) is the part of this fraction that is added now. `retry_after` is the destination's `Retry-After` in seconds: the result is at least
-    this value, but a value above one hour is treated as one hour.
+    `jitter` is the largest fraction that is added to a delay, so that deliveries that failed together are not attempted again at the same
+    time. `chance` (0 to 1) is the part of this fraction that is added now. `retry_after` is the destination's `Retry-After` in seconds: the
+    result is at least this value, but a value above one hour is treated as one hour.
     """
     if failed_attempts > len(delays):
         return None

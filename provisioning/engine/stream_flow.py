@@ -12,8 +12,8 @@ HOUR = timedelta(hours=1)
 # Number of the newest deliveries of a stream that are read.
 NEWEST = 5_000
 
-# Columns of a statement that groups deliveries with the columns state, created_at and settled_at, and has the parameter `since`. The
-# time of a delivery is the time from its dispatch to its last outcome, with retries and holds.
+# Columns of a statement that groups deliveries with the columns state, created_at and settled_at, and has the parameter `since`. The time
+# of a delivery is the time from its dispatch to its end. It includes all attempts and the pauses between them, and holds.
 MEASURES = """
 count(*) FILTER (WHERE created_at >= %(since)s) AS number,
 count(*) FILTER (WHERE created_at >= %(since)s AND state IN ('delivered', 'skipped', 'superseded')) AS accepted,
@@ -22,7 +22,7 @@ percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY greatest(extract(epoch 
     FILTER (WHERE created_at >= %(since)s AND state IN ('delivered', 'skipped')) AS seconds
 """
 HOUR_NUMBER = "floor(extract(epoch FROM created_at - %(since)s) / 3600)::int"
-# The unique index on stream and event returns the rows in this order, because a later event has a larger key.
+# The unique index on stream and event returns the newest deliveries first, because a later event has a larger primary key.
 _BY_HOUR = f"""
 SELECT {HOUR_NUMBER} AS hour, {MEASURES} FROM (
     SELECT state, created_at, settled_at FROM provisioning_delivery WHERE stream_id = %(stream)s ORDER BY event DESC LIMIT %(newest)s

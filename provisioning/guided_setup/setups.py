@@ -49,7 +49,7 @@ class GuidedSetup:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether the synchronization of this setup runs or waits for an answer."""
+        """Whether a synchronization of this setup runs, or waits for an answer of an administrator."""
         if self.stream is None:
             return False
         jobs = synchronizations.of_stream(tenant_id=self.action.tenant_id, stream_id=self.stream.pk)

@@ -65,8 +65,9 @@ SELECT coalesce(jsonb_agg(to_jsonb(l)), '[]') FROM provisioning_accountlink l
 WHERE l.server = %(server)s AND (l.user_id = %(user)s OR l.remote_id = ANY(%(remote_ids)s))
 """
 _READ = Prepared("provisioning_read_links", _ROWS, {"server": "text", "user": "text", "remote_ids": "text[]"})
-# In one round trip, returns the rows as they were before this statement, and stores a doubt for the create request that follows. Changes
-# no link that is newer than the event. Changes an open link only if its account is unknown or reported as missing, or if it is a suspect.
+# In one round trip, returns the rows as they were before this statement, and stores a doubt for the create request that follows. Does not
+# change a link that is newer than the event. Changes an open link only in three cases: the link has no account id, the server has reported
+# the account as missing, or the link is a suspect.
 _BEGIN = f"""
 WITH begun AS (
     INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)

@@ -64,7 +64,7 @@ class ConfigurationFailure(ActionError):
 
 
 class DataFailure(ActionError):
-    """The destination refuses this user. A retry can succeed only after a change of the data."""
+    """The destination refuses this user. A further attempt can succeed only after a change of the data."""
 
     kind = "data"
 

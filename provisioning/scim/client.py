@@ -141,7 +141,7 @@ class ScimClient(AccountLookup):
     def _write(self, verb: str, match: Match, body: dict[str, Any], person: Person) -> Resource:
         path = user_path(match.id)
         if not self.links.announce(person.user_name, person.external_id):
-            raise TransientFailure("another run has changed the link of the account; the event is retried")
+            raise TransientFailure("another run has changed the link of the account; the event is attempted again")
         try:
             answer = self._transport.send(Request(verb, path, "/Users/{id}", path, body, if_match=self._version(match)))
         except Conflict:

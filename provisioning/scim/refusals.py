@@ -45,7 +45,7 @@ _CLASSES: dict[int, type[ActionError]] = {
     412: PreconditionFailed,
     425: TransientFailure,
     429: TransientFailure,
-    # Not implemented: a retry does not help.
+    # 501, Not Implemented: a repeat of the request would fail again.
     501: ConfigurationFailure,
 }
 

@@ -134,7 +134,7 @@ def budget_warning(timeout_ms: int, max_retries: int, *, budget_ms: int = BUDGET
         return ""
     return (
         f"In the worst case a run takes {_REQUESTS_AT_WORST} x ({1 + max_retries} x {timeout_ms} ms + {pauses} ms of pauses) = {total} ms, "
-        f"more than its budget of {budget_ms} ms. It is then stopped and the delivery is retried."
+        f"more than its budget of {budget_ms} ms. It is then stopped, and the delivery is attempted again."
     )
 
 

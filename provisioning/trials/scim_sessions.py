@@ -31,7 +31,7 @@ from provisioning.scim.transport import ScimTransport
 
 @dataclass(frozen=True)
 class ScimSession:
-    """The connection of one trial to one server; `deadline` is a reading of `time.monotonic`."""
+    """Everything that one trial needs to send requests to one server; `deadline` is a reading of `time.monotonic`."""
 
     settings: ScimSettings
     options: ScimOptions

@@ -59,7 +59,7 @@ class TwilioSender:
         elif message.sender or self.sender:
             form["From"] = message.sender or self.sender
         else:
-            raise MessageRefused("The connection to Twilio names neither a sender nor a messaging service.")
+            raise MessageRefused("The settings for Twilio name neither a sender nor a messaging service.")
         credentials = base64.b64encode(f"{self.account_sid}:{self.token}".encode()).decode()
         headers = {
             "Authorization": f"Basic {credentials}",

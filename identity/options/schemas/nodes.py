@@ -41,8 +41,8 @@ class Members:
 class Each:
     """An object whose members have arbitrary names and one schema.
 
-    With `is_plain_too`, the value may also be a text, number, boolean or list in place of the object, if the schema of the members permits
-    it. With `has_secret_names`, a member with the name of a secret, such as `client_secret`, is sealed.
+    With `is_plain_too`, the options may have a text, number, boolean or list in place of the object, if the schema of the members permits
+    this value. With `has_secret_names`, a member with the name of a secret, such as `client_secret`, is sealed.
     """
 
     node: Node
