@@ -80,7 +80,8 @@ def spoken_language(tenant_id: str, *, wished: Iterable[str] = (), accept_langua
 def named_language(enabled: Sequence[str], *, wished: Iterable[str] = (), accept_language: str = "") -> str:
     """Return the first enabled language of `wished`, else of the header `Accept-Language`; empty if none is enabled.
 
-    A lookup of RFC 4647, 3.4: `de-AT` finds `de`. Ignores tags that are malformed or too long, and tags above the maximum number.
+    A lookup of RFC 4647, 3.4: `de-AT` finds `de`. Ignores tags that are malformed or too long, and all tags beyond the maximum number of
+    tags.
     """
     ranges = [*[wish for _, wish in zip(range(_MOST_WISHES), wished, strict=False)], *_preferred(accept_language)]
     return next((found for one in ranges if (found := _lookup(one, enabled))), "")
@@ -166,7 +167,7 @@ def _lookup(tag: str, enabled: Sequence[str]) -> str:
         if candidate in enabled:
             return candidate
         parts.pop()
-        # A single-letter subtag only introduces the subtag after it, which was just removed (RFC 4647, 3.4).
+        # Also remove a single-letter subtag: it only introduces the subtag after it, which was just removed (RFC 4647, 3.4).
         if parts and len(parts[-1]) == 1:
             parts.pop()
     return ""

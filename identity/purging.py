@@ -110,7 +110,7 @@ def _relations(model: type[models.Model]) -> Iterator[models.Field[object, objec
 def _referring(model: type[models.Model]) -> set[type[models.Model]]:
     """Return the models with foreign keys to this model, whose rows must be deleted first. Ignores keys that a deletion sets to null."""
     found: set[type[models.Model]] = set()
-    # Relations without a reverse name are hidden, but they refer to the model too.
+    # Django hides relations without a reverse name, but their rows refer to the model, too.
     for relation in model._meta.get_fields(include_hidden=True):
         other = relation.related_model
         points_here = relation.auto_created and not relation.concrete and other is not model

@@ -26,7 +26,7 @@ from identity.options.discovery import STRATEGIES, discovered_metadata
 from identity.services import connections
 from identity.services.failures import Invalid, NotFound
 
-# Deploy tools send a list entry back as a change. Times cannot be written, so a list shows them only on request.
+# Deploy tools send a list entry back as a change, and a change with a time is refused. So a list shows times only if `fields` names them.
 _LISTING = Listing("connections", CONNECTION_FIELDS, only_on_request=("enabled_clients", "created_at", "updated_at"))
 
 

@@ -47,7 +47,8 @@ class IdentityEndpoint(Endpoint):
         self._require_user(id)
         primary = users.unlink_identity(tenant_id=self.tenant_id, user_id=id, provider=provider, identifier=user_id)
         left = _identities(primary)
-        # Lists omit the profile of a primary identity. Client programs read it from this response, even if only one identity is left.
+        # A user document has the profile of the primary identity only while another identity is linked. Client programs read the profile
+        # from this response in any case.
         return Response([{**left[0], "profileData": profile_data(primary)}, *left[1:]])
 
     def _require_user(self, user_id: str) -> None:

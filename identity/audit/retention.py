@@ -16,7 +16,8 @@ _AT_ONCE = 5_000
 
 
 def prune_audit_log() -> int:
-    """Delete the entries that are older than `AUDIT_RETENTION_DAYS`, and return their number. Each chunk writes an entry with its number.
+    """Delete the entries that are older than `AUDIT_RETENTION_DAYS`, and return their number. For each chunk, a new entry says how many
+    entries were deleted.
 
     The trigger permits the deletion only of entries older than the time that the transaction names. The trigger never permits the deletion
     of entries of the last thirty days.

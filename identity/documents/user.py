@@ -23,7 +23,7 @@ def user_document(user: User, linked: Sequence[LinkedIdentity] | None = None) ->
 
 
 def profile_data(user: User) -> dict[str, Any]:
-    """Return the profile of the former user that a linked identity keeps as `profileData`."""
+    """Return the profile of a user in the form of the member `profileData` of an identity."""
     return values(partial(getattr, user), PROFILE.documented, **_verified(user))
 
 

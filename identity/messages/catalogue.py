@@ -52,7 +52,7 @@ _INVITATION: dict[str, tuple[str, Any]] = {
     "roles": ("The names of the roles in the invitation.", ["Editor"]),
 }
 _APPROVAL: dict[str, tuple[str, Any]] = {
-    "binding_message": ("The text that the application shows as well, so that the user can compare both.", "21-49-38"),
+    "binding_message": ("The text that the application shows, too, so that the user can compare the two texts.", "21-49-38"),
 }
 _PASSWORDLESS: dict[str, tuple[str, Any]] = {
     "send": ("`code` or `link`.", "code"),

@@ -91,7 +91,7 @@ class _Reader:
             case tree.AndOperation() | tree.OrOperation() | tree.UnknownOperation() | tree.Plus() | tree.Prohibit() | tree.Not():
                 return self._boolean(node, path, depth)
             case tree.Group() | tree.FieldGroup() | tree.Boost():
-                # A boost only affects ranking, and results are sorted by a field.
+                # Ignore a boost: it only affects ranking, and results are sorted by a field.
                 return self.clause(node.children[0], path, depth + 1)
             case tree.SearchField():
                 return self._of_field(node, depth)

@@ -192,7 +192,8 @@ def _set_options(connection: Connection, options: dict[str, Any] | None) -> None
 
 
 def _replace_options(connection: Connection, options: dict[str, Any] | None, discovered: Mapping[str, Any] | None) -> None:
-    """Replace the options. Metadata that was discovered earlier does not count as sent or changed by the caller."""
+    """Replace the options. Endpoints from metadata that the service discovered earlier are not stored as options of the caller, even if the
+    caller sends them back."""
     known, address = connection.options.get(METADATA_OPTION), discovery_address(connection.strategy, connection.options)
     if options is None or known is None or connection.strategy not in STRATEGIES:
         _set_options(connection, options)
@@ -205,7 +206,8 @@ def _replace_options(connection: Connection, options: dict[str, Any] | None, dis
 
 
 def _keep_discovered(connection: Connection, discovered: Mapping[str, Any] | None) -> None:
-    """Store the metadata of the provider. The service found the metadata, so its URLs do not count as changed by the caller."""
+    """Store the metadata of the provider. Because the service itself found the metadata, a new URL in it does not require that the caller
+    sends the credentials again."""
     if discovered:
         connection.options = {**connection.options, METADATA_OPTION: dict(discovered)}
 

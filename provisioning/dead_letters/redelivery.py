@@ -97,7 +97,8 @@ def _redeliver_chunk(tenant_id: str, ids: list[int], order: Order) -> Redelivere
 
 def _note(letter: DeadLetter, order: Order) -> None:
     """Store the parameters with the dead letter. Read the current profile now, under the lock of the lane."""
-    # Read the position before the profile, so that a change between the two reads counts as newer.
+    # Read the position before the profile: a change of the user between the two reads then has a later position and is delivered after this
+    # profile.
     letter.rebuilt_position = head_position(letter.tenant_id) if order.with_current_profile else None
     letter.rebuilt_body = _rebuilt(letter) if order.with_current_profile else None
     letter.state = DeadLetter.State.REDELIVERED

@@ -18,7 +18,7 @@ from provisioning.engine import deletion_counting
 logger = logging.getLogger(__name__)
 
 BATCH = 1000
-# The sweeper ignores a new lane for this many seconds, because the message of the dispatch usually starts the deliveries sooner.
+# The sweeper ignores a new lane for this many seconds, because the nudge that the dispatch sends usually starts the deliveries sooner.
 NUDGE_GRACE_SECONDS = 3
 
 _STREAMS_BEHIND = f"""

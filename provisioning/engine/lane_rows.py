@@ -183,7 +183,8 @@ class NamedLane:
 class Taken(NamedTuple):
     """A row of a claiming statement: a locked lane, and its first waiting delivery if any. If `token` is set, the delivery is claimed.
 
-    The fields are the columns of claiming statements, in order. This is a `NamedTuple`, because each delivery creates an instance.
+    The fields are the columns of claiming statements, in order. This is a `NamedTuple`, which is created faster than a dataclass: each
+    delivery creates an instance.
     """
 
     lane_id: int
@@ -251,8 +252,8 @@ def take_first(lane_id: int, *, lease_seconds: float, most_attempts: int, probe:
 def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, probe: bool = False) -> Taken | None:
     """Lock the unleased lane that has been due longest, and claim its first delivery.
 
-    With `probe`, the stream may be held, and the lane need not be due. If the result has no delivery, query again, because the lane may
-    have a delivery.
+    With `probe`, the stream may be held, and the lane need not be due. If the result has no delivery, query the locked lane again: a
+    delivery that was dispatched meanwhile is not in the snapshot of this statement.
     """
     return taken_of(fetch_one(TAKE_OLDEST, {"stream": stream_id, "lease": lease_seconds, "most": most_attempts, "probe": probe}))
 

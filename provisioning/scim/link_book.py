@@ -191,7 +191,8 @@ class LinkBook:
             is_keyed = known.is_keyed or not is_echo
             self.own = replace(known, created_there=steady, is_keyed=is_keyed, is_missing=False, doubt=None, keys=_with(known.keys, key))
             return
-        # Do not use the position of this event, because the account existed before, and an older event may still be delivered.
+        # The link does not begin at the position of this event: the account existed before, and older events that are still to be delivered
+        # must not be skipped.
         birth = known.birth if known.ended is None else known.ended + 1
         named = replace(known, user_names=(), user_name="") if known.remote_id or known.ended is not None else known
         told: dict[str, Any] = {"keys": (key,), "is_keyed": not is_echo, "doubt": None, "origin": origin, "is_suspect": False}

@@ -18,7 +18,7 @@ FINDING = "connection test"
 
 
 def run_connection_test(setup: Setup, *, actor: str, with_write_check: bool = False) -> TrialReport:
-    """Check the server and return a report; a write check also writes a marked user and recommends an update mode.
+    """Check the server and return a report; a write check also writes a test user and recommends an update mode.
 
     Failures of the server are steps of the report, with advice. Raises `NotSupported` for actions without the SCIM template,
     `Conflict` while another trial of the action runs, and `Misconfigured` for secrets that cannot be decrypted.

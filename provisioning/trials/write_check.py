@@ -1,4 +1,4 @@
-"""The write check: creates a marked user, updates it in every mode, reads it after each update, and deletes it.
+"""The write check: creates a test user, updates it in every mode, reads it after each update, and deletes it.
 
 The answer to a write does not prove that the server stored the values, so every step reads the user and compares the values.
 """
@@ -31,12 +31,12 @@ _MODES = {"put": "Update by PUT", "patch": "Update by PATCH without a path", "pa
 _OUTDATED = 'W/"never-a-version"'
 # The modes in order of preference: PUT clears empty attributes, PATCH per attribute can remove them, PATCH without a path never does.
 _RECOMMENDED = ("put", "patch_per_attribute", "patch")
-_LEFT_BEHIND = f"Delete the marked user on the server: its userName starts with {MARK}."
+_LEFT_BEHIND = f"Delete the test user on the server: its userName starts with {MARK}."
 _NOT_TRIED = "Not run: the server is not reachable or not usable."
 
 
 class WriteCheck:
-    """A marked user on one server, which is deleted even if an earlier step fails."""
+    """The test user on one server, which is deleted even if an earlier step fails."""
 
     def __init__(self, session: ScimSession) -> None:
         self._session = session
@@ -47,7 +47,7 @@ class WriteCheck:
     @property
     def steps(self) -> list[Step]:
         return [
-            Step("create", "Create a marked user", self._create, is_needed=True, not_taken=_NOT_TRIED),
+            Step("create", "Create a test user", self._create, is_needed=True, not_taken=_NOT_TRIED),
             Step("find", "Find it by externalId", self._find),
             *(Step(mode, title, partial(self._update, mode, number)) for number, (mode, title) in enumerate(_MODES.items(), start=1)),
             Step("if_match", "Refuse an outdated write", self._write_outdated),
@@ -73,7 +73,7 @@ class WriteCheck:
         found = self._session.client.filtered("externalId", self._key)
         if not any(item["id"] == self._id for item in found):
             advice = "Updates and deletions will not find their users: the server must store and compare externalId."
-            return Finding(f"The search returned {counted(len(found), 'user')}, but not the marked user.", "failed", advice)
+            return Finding(f"The search returned {counted(len(found), 'user')}, but not the test user.", "failed", advice)
         if len(found) > 1:
             return Finding(f"Found among {len(found)} users: the filter is not exact.", "warning", "Matches are verified before a write.")
         return Finding("Found, and no other user was returned.")
@@ -124,7 +124,7 @@ class WriteCheck:
         try:
             self._session.client.delete(self._match(), Person(self._key, ""))
         except ActionError as error:
-            return replace(failed(error), text=f"{error}. The marked user may still exist.", advice=_LEFT_BEHIND)
+            return replace(failed(error), text=f"{error}. The test user may still exist.", advice=_LEFT_BEHIND)
         return self._gone()
 
     def _gone(self) -> Finding:
@@ -156,7 +156,7 @@ class WriteCheck:
         return ours[0] if len(ours) == 1 else ""
 
     def _match(self) -> Match:
-        """Return a match for the marked user, with its id only."""
+        """Return a match for the test user, with its id only."""
         return Match(self._id, "externalId", {})
 
     def _stored(self) -> dict[str, Any]:
@@ -173,15 +173,15 @@ class WriteCheck:
         try:
             person = person_of(self._document(number), self._session.table)
         except MappingFailed as error:
-            raise DataFailure(f"the marked user cannot be mapped: {error}") from error
+            raise DataFailure(f"the test user cannot be mapped: {error}") from error
         return Person(self._key, person.user_name)
 
     def _mapped(self, number: int, operation: Any) -> MappedUser:
-        """Map with the mapping table of the tenant, to check its attributes. externalId is always the key of the marked user."""
+        """Map with the mapping table of the tenant, to check its attributes. externalId is always the key of the test user."""
         try:
             mapped = map_user(self._document(number), self._session.table, operation)
         except MappingFailed as error:
-            raise DataFailure(f"the marked user cannot be mapped: {error}") from error
+            raise DataFailure(f"the test user cannot be mapped: {error}") from error
         return replace(mapped, resource={**mapped.resource, "externalId": self._key})
 
     def _document(self, number: int) -> dict[str, Any]:

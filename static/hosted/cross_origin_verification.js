@@ -1,4 +1,5 @@
-// Loads a page of the application in a frame and requests the verifier from it. Then submits the form of this page with the verifier.
+// Loads a page of the application in a frame, and requests from that page the verifier of the login ticket. Then submits the form of this
+// page with the verifier.
 const form = document.forms[0];
 const { id, frame, origin } = form.dataset;
 let isSent = false;
@@ -19,5 +20,6 @@ addEventListener("message", (event) => {
 });
 element.src = frame;
 document.body.append(element);
-// If that page does not answer within 8 seconds, submit an empty verifier: the service refuses the empty verifier and reports the error to the application.
+// If the page of the application does not answer within 8 seconds, submit an empty verifier: the service refuses the empty verifier and
+// reports the error to the application.
 setTimeout(() => send(""), 8000);

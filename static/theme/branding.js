@@ -46,7 +46,7 @@
   async function refresh() {
     const mine = ++turn;
     const sent = new FormData(form);
-    // Files have a separate upload button. Otherwise each keystroke would send the files.
+    // Files are not part of a preview, because each keystroke would send them again. They have a separate upload button.
     for (const [name, value] of [...sent]) if (value instanceof File) sent.delete(name);
     try {
       const answer = await fetch(form.dataset.preview, {

@@ -253,7 +253,7 @@
     details.addEventListener("toggle", () => fill(details, event), { once: true });
     // Do not scroll to new entries while the user reads an expanded entry. Expanding or closing an entry causes no scroll event.
     details.addEventListener("toggle", () => followIf(!details.open && isAtTheEnd()));
-    // The links are beside the summary, because the summary is a button.
+    // The links are beside the summary: a summary works as a button, and a button must not contain links.
     entry.append(details, subjectsNode(event));
     eventOf.set(entry, message);
     return entry;

@@ -1,6 +1,6 @@
 'use strict';
-// Rows of inputs get a button that removes the row, and a button that adds a row. Without this script the page has three empty rows.
-// The script is loaded in the head, so it waits for the document.
+// Each row of inputs gets a button that removes the row, and each group of rows gets a button that adds a row. Without this script, a group
+// has three empty rows. The script is loaded in the head, so it waits for the document.
 document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.pairs').forEach((pairs) => {
     const rows = () => [...pairs.querySelectorAll('.pair:not(.pair-head)')];
     const shown = () => rows().filter((row) => !row.hidden);

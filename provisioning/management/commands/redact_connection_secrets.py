@@ -1,4 +1,4 @@
-"""`manage.py redact_connection_secrets`: removes secrets of connections that earlier versions published, and lists them."""
+"""`manage.py redact_connection_secrets`: removes secrets of connections that earlier versions recorded in events, and lists them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from events.models import Head
 from provisioning.redaction_run import RedactionReport, redact
 
-_HELP = """Remove secret options of connections from the log, dead letters, attempts and the audit log, and list secrets to rotate.
+_HELP = """Remove secret options of connections from the event log, dead letters, attempts and the audit log, and list secrets to rotate.
 
-Earlier versions kept options such as twilio_token, gateway_authentication.secret, decryptionKey, signing_key and configuration in
-plaintext, returned them, and published them in connection events. The migration encrypts the rows. This command rewrites the rest.
+Earlier versions stored options such as twilio_token, gateway_authentication.secret, decryptionKey, signing_key and configuration in
+plaintext, returned them in responses, and recorded them in connection events. The migration encrypts the rows. This command rewrites the
+rest.
 
 Without --apply, the command changes nothing. It shows the number of rows per table with such values, and the names of the secrets.
 With --apply, the command rewrites these rows while the service runs, each row in a separate statement:
@@ -23,8 +24,8 @@ With --apply, the command rewrites these rows while the service runs, each row i
   - Entries of the audit log: the values are replaced by "(hidden)".
   - Rows of connections that a process of an earlier version wrote after the migration: the rows are encrypted, and an event is recorded
     for each row.
-  - Web processes drop their cached frames of these logs.
-If the command was interrupted, run it again: it continues with the remaining rows. The audit log of each tenant keeps the list of secrets.
+  - Web processes drop their cached frames of the rewritten events. If the command was interrupted, run it again: it continues with the
+    remaining rows. The audit log of each tenant keeps the list of secrets.
 
 The command cannot remove the secrets from clients and destinations that received the events, from backups, from lagging replicas, and
 from the old versions of rows that PostgreSQL keeps until VACUUM.
