@@ -51,7 +51,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Source:
-    """The texts of a tenant. If a field is empty, the built-in text applies."""
+    """A tenant's own text of one message. If a field is empty, the built-in text applies."""
 
     subject: str = ""
     body: str = ""

@@ -68,7 +68,7 @@ def _keys(archive: Archive) -> Iterator[str]:
     for name, theirs in archive.facts["keys"].items():
         ours = _fingerprints(name, archive.journey)
         if missing := sorted(theirs.keys() - ours.keys()):
-            yield f"{name} lacks the keys {', '.join(missing)} of the source. Add these keys behind the present keys."
+            yield f"{name} lacks the keys {', '.join(missing)} of the source. Add these keys to this setting, after the present keys."
         if different := sorted(key for key in theirs.keys() & ours.keys() if theirs[key] != ours[key]):
             yield f"{name} has other keys under the ids {', '.join(different)} than the source, so the tenant cannot move here."
 

@@ -1,4 +1,4 @@
-"""Compiles clauses to conditions: resolves fields and checks values. Pure."""
+"""Compiles the clauses of a query to conditions on columns: finds the column of each field, and checks the values. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL that Django's expressions do not cover: the text of the trigram index, JSON paths, and two-valued negation."""
+"""SQL that Django's expressions do not cover: the text of the trigram index, JSON paths, and a negation that is true for missing values."""
 
 from __future__ import annotations
 

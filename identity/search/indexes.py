@@ -1,4 +1,4 @@
-"""The two inverted indexes of the search. They need extensions that a server may lack or forbid.
+"""The two inverted indexes of the search. They need extensions that a database server may lack or forbid.
 
 Searches work without these indexes: the rows are then read one by one, within the time limit.
 """

@@ -20,7 +20,7 @@ class SynchronizationToStart(Closed):
     mode = serializers.ChoiceField(
         MODES,
         required=False,
-        help_text="`dry_run` (default) reports what `write` would do; `compare` reports drift only.",
+        help_text="`dry_run` (default) reports what `write` would do; `compare` only reports differences.",
     )
     match = Text(
         required=False,

@@ -17,7 +17,7 @@ HELP = f"""Compare the users of this service with the accounts on the SCIM serve
 
 The command reports users without an account, accounts without a user, and each attribute whose value on the server differs from the value
 that an update would write. Values are masked unless --values is given. The comparison writes nothing on either side, so it may run while
-the stream is enabled. The command may report a user that changes during the comparison, although an update of this user follows.
+the stream is enabled. A user that changes during the comparison may be reported, although the stream will then deliver the change.
 
   manage.py provision compare est_...
   manage.py provision compare est_... --report drift.jsonl --values
@@ -25,8 +25,8 @@ the stream is enabled. The command may report a user that changes during the com
 To repair the differences:  manage.py provision synchronize est_...
 
 Exit status
-  {DONE}    no user is missing or different
-  {FAILED}    there is drift, or users failed"""
+  {DONE}    no differences
+  {FAILED}    differences were found, or users failed"""
 _DRIFT = ("missing", "different", "extra", "ambiguous", "failed")
 
 

@@ -54,11 +54,11 @@ def add_arguments(parser: CommandParser) -> None:
         default=USER_NAME,
         metavar="ATTR",
         help="rule that links an account without externalId: userName or emails.value (only while the e-mail address is verified), "
-        "none, or <SCIM path>=<JMESPath of the user> (userName)",
+        "none, or <SCIM path>=<JMESPath of the user> (default: userName)",
     )
     how.add_argument("--enable", action="store_true", help="enable the stream at the end, from the position before the first user was read")
     how.add_argument("--delete-missing", action="store_true", help="delete accounts with our externalId whose user was deleted")
-    how.add_argument("--deletion-limit", default="10", metavar="N|N%", help="more deletions than this wait for --confirm (10)")
+    how.add_argument("--deletion-limit", default="10", metavar="N|N%", help="more deletions than this wait for --confirm (default: 10)")
     how.add_argument("--yes", action="store_true", help="skip the dry run and the confirmation")
     job = parser.add_argument_group("existing jobs").add_mutually_exclusive_group()
     job.add_argument("--resume", metavar="JOB", help="continue a stopped job")
@@ -70,8 +70,8 @@ def add_arguments(parser: CommandParser) -> None:
 def add_common_arguments(parser: CommandParser) -> None:
     """Declare the common arguments of synchronize and compare."""
     parser.add_argument("stream", help="the id of the event stream, est_...")
-    parser.add_argument("--rate", type=int, default=20, metavar="N", help="maximum number of users per second (20)")
-    parser.add_argument("--values", action="store_true", help="show the differing values in the report, which are personal data")
+    parser.add_argument("--rate", type=int, default=20, metavar="N", help="maximum number of users per second (default: 20)")
+    parser.add_argument("--values", action="store_true", help="show the differing values in the report; these values are personal data")
     parser.add_argument("--report", metavar="FILE", help="write the report to this file as JSON lines")
 
 

@@ -1,1 +1,2 @@
-"""The delivery engine: from the log to settled deliveries, in order per stream and document."""
+"""The delivery engine: creates deliveries from the log, sends them and settles them. In each stream, the events of one document keep their
+order."""

@@ -1,4 +1,5 @@
-"""Works on one delivery message for one turn: claims, runs the destination with no transaction open, and writes the outcome."""
+"""Works for one turn after a delivery message: claims a delivery, sends it while no transaction is open, writes the outcome, and claims the
+next."""
 
 from __future__ import annotations
 

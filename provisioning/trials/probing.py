@@ -88,7 +88,7 @@ class ConnectionProbe:
                 advice = "Every match is verified before a write, so other users are safe, but most updates and deletions will fail."
                 return Finding("A search for an unused externalId returned users: the filter is ignored.", "failed", advice)
             if known and self._session.client.filtered("externalId", f"x|{known}"):
-                advice = "The server treats the value as a pattern. Matches are verified, but many user ids contain |."
+                advice = "The server treats the value as a pattern, and many user ids contain |. Every match is verified before a write."
                 return Finding("A search for an unused value with wildcards returned a user.", "failed", advice)
             return self._known_external_id(known)
         except FilterRefused as refused:

@@ -1,4 +1,4 @@
-"""`manage.py tenants stop`: the first step of a move."""
+"""`manage.py tenants stop`: stops a tenant, as the first step of a move."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_administrators_get_one_mail_about_many_ip_addresses(ada: User, connecti
         assert [message.to for message in mail.outbox] == [[admin.email]]
         body = str(mail.outbox[0].body)
         assert "3 IP addresses have used up their attempts" in body
-        assert "203.0.113.2  pre-login  refused until 2031-05-01 12:01 UTC or later" in body
+        assert "203.0.113.2  pre-login  refused at least until 2031-05-01 12:01 UTC" in body
         # A failure one hour after the end of a block starts a new block and causes a mail. Later failures extend the new block.
         clock.shift(timedelta(minutes=70))
         fail(connection, 3, ip="203.0.113.0")
