@@ -24,8 +24,8 @@ With --apply, the command rewrites these rows while the service runs, each row i
   - Entries of the audit log: the values are replaced by "(hidden)".
   - Rows of connections that a process of an earlier version wrote after the migration: the rows are encrypted, and an event is recorded
     for each row.
-  - Web processes drop their cached frames of the rewritten events. If the command was interrupted, run it again: it continues with the
-    remaining rows. The audit log of each tenant keeps the list of secrets.
+  - Web processes drop their cached frames of the rewritten events.
+If the command was interrupted, run it again: it continues with the remaining rows. The audit log of each tenant keeps the list of secrets.
 
 The command cannot remove the secrets from clients and destinations that received the events, from backups, from lagging replicas, and
 from the old versions of rows that PostgreSQL keeps until VACUUM.
