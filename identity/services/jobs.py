@@ -126,8 +126,8 @@ def send_after_commit(job: Job) -> None:
 def run_job(job_id: str, *, chunks: int | None = None) -> bool:
     """Process up to `chunks` chunks of a job. Returns whether no work is left for now. Running a job twice does no harm.
 
-    Work that a chunk requests outside the database is done after its commit. A refused chunk fails the job, with the reason. Other errors
-    are raised and counted, except errors of the database. The fifth counted error fails the job.
+    Work that a chunk requests outside the database is done after its commit. If a service refuses a chunk, the job fails with the reason.
+    Any other error is raised. Errors other than errors of the database are also counted, and the fifth counted error fails the job.
     """
     done = 0
     try:

@@ -31,7 +31,7 @@ WHERE d.created_at < statement_timestamp() - make_interval(secs => %s) AND d.sta
     AND d.{_IS_RUNNING}
 LIMIT %s FOR UPDATE SKIP LOCKED
 """  # noqa: S608  (constants)
-# Rows of a stream whose deletion was interrupted.
+# Deliveries of a stream whose deletion was interrupted.
 _ORPHANED = f"""
 SELECT d.id FROM provisioning_delivery d WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = d.stream_id)
     AND d.{_IS_RUNNING}
@@ -53,7 +53,7 @@ _OLD_TRIALS = f"""
 DELETE FROM provisioning_trial WHERE started_at < statement_timestamp() - make_interval(secs => %s)
     AND action_id NOT IN (SELECT id FROM provisioning_action WHERE tenant_id IN ({STOPPED_TENANTS}))
 """  # noqa: S608  (constants)
-# A worker may count an attempt of a stream while the stream is deleted.
+# Deletes tallies of deleted streams: a worker may count an attempt of a stream while the stream is being deleted.
 _ORPHANED_TALLIES = f"""
 DELETE FROM provisioning_streamtally t WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = t.stream_id) AND t.{_IS_RUNNING}
 """  # noqa: S608  (constants)

@@ -31,7 +31,8 @@ class Fitting:
     def at(self, path: ScimPath, value: Any) -> Any:
         """Return the value to set at the path, converted to the type of its attribute; None if there is nothing to send.
 
-        The result is a list if the path names a whole list, or if it selects no element of a list by `type` and the value is a list.
+        The result is a list in two cases: the path names a whole list (`emails`), or the path names a part of the elements without a type
+        (`emails.value`) and the value is a list.
         """
         described = path.part if path.leaf else path.described
         if type(value) is str and described is not None and described.kind == "string":

@@ -101,9 +101,9 @@ class LinkBook:
     def is_rival(self, resource: Mapping[str, Any]) -> bool:
         """Tell whether another user or tenant is linked to the account.
 
-        Only a different key proves that the id was reassigned, or that two workspaces of the server use the same ids. A different
-        creation time proves nothing, because some servers return a new time in each answer. An earlier 404 proves nothing, because the
-        account may exist again.
+        A link of another user is ignored if the account has a key that was never sent through this link: then the id was reassigned, or two
+        workspaces of the server use the same ids. A different creation time does not prove this, because some servers return a new time in
+        each answer. An earlier 404 does not prove this, because the account may exist again.
         """
         return any(
             other.remote_id == resource["id"] and not self._is_kin(other) and not _has_other_key(other, resource) for other in self._others
@@ -309,12 +309,12 @@ class LinkBook:
 
 
 def untracked() -> LinkBook:
-    """Return a book without links, for tests of a server."""
+    """Return a book without links, for checks of a server that concern no user."""
     return LinkBook(None, Link("", "", "", ""), position=0)
 
 
 def _has_other_key(link: Link, resource: Mapping[str, Any]) -> bool:
-    """Tell whether an account with the linked id has a key that this action never sent to the account."""
+    """Tell whether an account with the linked id has a key that the action of the link never sent to the account."""
     key = resource.get("externalId")
     return bool(key) and bool(link.keys) and key not in link.keys
 

@@ -98,9 +98,10 @@ class UserSync:
             return self._update(again, document)
 
     def deleted(self, document: Document) -> Result:
-        """Look the user up, then DELETE. A missing user is a success. Users without an e-mail address are deleted as well.
+        """Look the user up, then DELETE. If the user is missing, skip the event. Users without an e-mail address are deleted as well.
 
-        Raises `DeletionInDoubt` if the user is not found but an earlier create got no answer, because an account may exist.
+        Two failures prevent a skip if an account may exist that was not found: `DeletionInDoubt` if an earlier create got no answer, and
+        `UnconfirmedAccount` if the link is a suspect.
         """
         person = self._person(document)
         if not person.external_id:
