@@ -109,7 +109,7 @@ def _kind(row: RecordedModel) -> type[RecordedModel]:
 
 
 def _place_by_user(row: models.Model) -> tuple[int, ...]:
-    """Sort key of changes: the relations of a user before the user, the roles of a membership before the membership."""
+    """Return the sort key of a row: relations of a user come before the user, roles of a membership before the membership."""
     match row:
         case OrganizationMemberRole():
             return row.user_id, 0, row.member_id, 0, row.pk

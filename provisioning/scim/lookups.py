@@ -18,8 +18,8 @@ from provisioning.scim.matches import Ambiguous, Match, NoMatch, Resource, Taken
 from provisioning.scim.refusals import FilterRefused, ResourceGone
 from provisioning.scim.transport import Request, ScimTransport
 
-_HOW_TO_CONFIRM = "confirm it under Account links, and redeliver"
-_HOW_TO_ADOPT = "link it by a synchronization, set its externalId on the server, or change user_name_proof"
+_HOW_TO_CONFIRM = "confirm its link under Account links, and redeliver"
+_HOW_TO_ADOPT = "link the account by a synchronization, set its externalId on the server, or change user_name_proof"
 
 
 class Log(Protocol):

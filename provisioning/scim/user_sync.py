@@ -28,7 +28,8 @@ class DeletionInDoubt(DataFailure):
 
 
 class UnconfirmedAccount(DataFailure):
-    """deletion of a suspect: the user's account was identified by its name alone and is no longer found; confirm it under Account links"""
+    """deletion of a suspect: the user's account was identified by its name alone and is no longer found; confirm its link under Account
+    links"""
 
 
 @dataclass(frozen=True)

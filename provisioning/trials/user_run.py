@@ -33,7 +33,7 @@ from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session
 from provisioning.trials.steps import Finding, Step, Steps, counted
 from provisioning.trials.trials import BUDGET_SECONDS, TrialReport, trial
 
-# Seconds for which the lanes are held: a little longer than the run may last.
+# Duration of the lease of the user's lanes, in seconds: a little longer than the run may last.
 _HOLD_SECONDS = BUDGET_SECONDS + 5.0
 
 
@@ -57,7 +57,7 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
     if not dry_run:
         hold = held_lanes(stream_ids, tenant_id=setup.tenant_id, key=key, seconds=_HOLD_SECONDS)
     with hold, trial(setup, kind, steps, actor=actor, user_id=user.user_id) as report:
-        # Read while the lanes are held, so that later events are delivered after this run. Read the position before the user, so that a
+        # Read while the lanes are leased, so that later events are delivered after this run. Read the position before the user, so that a
         # change between the two reads has a later position and is delivered after this write.
         position = head_position(setup.tenant_id)
         user.refresh_from_db()

@@ -437,7 +437,7 @@ def test_an_event_with_an_unproven_key_is_delivered_after_its_account_is_confirm
     dispatch.dispatch_tenant(tenant.pk)
     Delivery.objects.filter(stream_id=stream.pk).delete()
     update_user(tenant_id=tenant.pk, user_id=user.user_id, changes={"email": "berg@example.test"})
-    assert "confirm it under Account links, and redeliver" in deliver(tenant, stream)[-1]
+    assert "confirm its link under Account links, and redeliver" in deliver(tenant, stream)[-1]
     (suspect,) = AccountLink.objects.filter(tenant_id=tenant.pk, is_suspect=True)
     assert (suspect.remote_id, suspect.user_names, suspect.keys) == (account["id"], ["Anna@example.test"], [user.user_id])
     assert confirm_links(tenant_id=tenant.pk, link_ids=[suspect.pk]) == 1
@@ -475,7 +475,7 @@ def test_an_old_link_without_a_name_can_be_confirmed_and_its_event_redelivered(
             delete_user(tenant_id=tenant.pk, user_id=user.user_id)
         ends = deliver(tenant, stream)
         if origin == "created":
-            assert "confirm it under Account links, and redeliver" in ends[-1]
+            assert "confirm its link under Account links, and redeliver" in ends[-1]
             assert confirm_links(tenant_id=tenant.pk, link_ids=[AccountLink.objects.get(tenant_id=tenant.pk).pk]) == 1
             ends = redeliver_letter(tenant, stream)
         assert ends == [kind.removeprefix("user.")]
