@@ -58,7 +58,7 @@ class Findings:
         return [text for text in self._texts.get(tenant_id, ()) if len(text) >= _SHORTEST_MASKED]
 
     def of(self, tenant_id: str) -> list[tuple[str, Path, Finding]]:
-        """Return the findings of a tenant, in order."""
+        """Return the findings of a tenant, ordered by connection and path."""
         return sorted(
             ((connection_id, path, finding) for (owner, connection_id, path), finding in self.found.items() if owner == tenant_id),
             key=lambda row: row[:2],

@@ -66,7 +66,8 @@ def building(plan: Plan, *, restarts: bool = False) -> Iterator[ListBuilder]:
 
 
 class ListBuilder:
-    """Accepts the records of the ranges in order; `count` is the number of records. Use it inside `building`."""
+    """Accepts the records of one range after another, from the first range on; `count` is the number of records. Use it inside
+    `building`."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

@@ -1,6 +1,6 @@
 """Sources of lists: a downloaded file or directory in the format of Pwned Passwords, or an interface that serves ranges.
 
-Every source yields the records of the ranges in order. Input in another format is refused as a whole.
+Every source yields the records of the ranges in the order of the ranges. Input in another format is refused as a whole.
 """
 
 from __future__ import annotations

@@ -218,10 +218,10 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Matches]] = {
 
 
 def _own_form(description: Mapping[str, Any]) -> str:
-    """Return a value that contains its own salt and costs. Separate members for them are refused."""
+    """Return a hash whose text contains its salt and costs. Separate members for salt and costs are refused."""
     beside = next((name for name in ("salt", "keylen", "cost", "blockSize", "parallelization") if name in description), None)
     if beside is not None:
-        raise Unusable("NOT_PASSED", "The value of this algorithm contains it already.", beside)
+        raise Unusable("NOT_PASSED", "The hash of this algorithm already contains this value.", beside)
     _choice(description, "hash.encoding", ("utf8",), "utf8")
     return _text(description, "hash.value")
 

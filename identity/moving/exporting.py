@@ -168,7 +168,7 @@ def _finish(tenant: Tenant, draft: Draft) -> None:
 
 
 def _secret_sums(draft: Draft) -> dict[str, list[Any]]:
-    """Return number and sum of the encrypted values of each table."""
+    """Return for each table the number of encrypted values, and the sum of their digests."""
     sums: dict[str, list[Any]] = {}
     for name, parts in groupby(sorted(draft.parts, key=lambda part: part.table), key=lambda part: part.table):
         count, total = 0, ""

@@ -59,7 +59,7 @@ def discovered_metadata(tenant_id: str, strategy: str, options: Mapping[str, Any
         document = orjson.loads(answer.body) if answer.status == 200 and len(answer.body) <= _LARGEST_DOCUMENT else None
     except (NoTurn, OutboundError, ValueError) as error:
         # The address is not logged, because its query may contain a secret.
-        logger.info("A provider could not be discovered: %s", type(error).__name__)
+        logger.info("The metadata of a provider could not be fetched: %s", type(error).__name__)
         return {}
     if not isinstance(document, dict) or not is_expected_issuer(document.get("issuer"), named=_text(options, "issuer"), address=address):
         return {}

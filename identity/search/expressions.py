@@ -64,7 +64,7 @@ class JsonTextLike(Func):
 
 
 class JsonPath(Func):
-    """A parameter, cast to a path."""
+    """A parameter that is cast to a JSON path."""
 
     template = "%(expressions)s::jsonpath"
     output_field = TextField()

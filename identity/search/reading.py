@@ -55,7 +55,7 @@ class SearchReading:
     _looked_at: int = 0
 
     def page(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
-        """Return the rows of one page, in order."""
+        """Return the rows of one page, in the order of the list."""
         # One row more than the page, to learn whether rows follow.
         keys = self._keys(_plain(rows), order, start, size + 1)
         if self._total is None and len(keys) <= size and (keys or start == 0):

@@ -63,8 +63,8 @@ class Deletion:
         return self._make_job(row, deleted)
 
     def next_chunk(self, row: Any, limit: int | None = None) -> tuple[int, bool]:
-        """Delete up to a chunk of dependents of a locked row, then the row if none is left. Returns the count and whether the row was
-        deleted."""
+        """Delete up to a chunk of dependents of a locked row, then the row if none is left. Returns the number of deleted dependents, and
+        whether the row itself was deleted."""
         deleted, limit = 0, limit or CHUNK_ROWS
         while deleted < limit:
             count = self.empty(row, limit - deleted)

@@ -89,7 +89,8 @@ def _found(tenant_id: str, kinds: Iterable[type[RecordedModel]], target: dict[st
 
 
 def _delete_rows(tenant_id: str, rows: Sequence[RecordedModel]) -> int:
-    """Delete relations in order, consecutive rows of one model together. The roles of memberships are deleted before the memberships.
+    """Delete relations in the given order, consecutive rows of one model together. The roles of memberships are deleted before the
+    memberships.
 
     Returns the number of deleted rows.
     """

@@ -88,7 +88,7 @@ class ScimClient(AccountLookup):
             self.links.created(made, user_name=person.user_name, key=person.external_id)
         else:
             # Only 201 proves a new account. With any other status, a later lookup of the key creates the link.
-            self._log("warning", "create answered a status other than 201", status=answer.status)
+            self._log("warning", "the server answered a create request with a status other than 201", status=answer.status)
         return Created(str(made["id"]))
 
     def replace(self, match: Match, resource: dict[str, Any], person: Person) -> Resource:

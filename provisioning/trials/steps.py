@@ -33,7 +33,7 @@ _OF_ERRORS: dict[type[OutboundError], str] = {
     HostUnresolved: "Check the host in SCIM_BASE_URL; it must have a public DNS record.",
     ConnectFailed: "Check the host and port, and whether a firewall allows connections from this service.",
     TlsFailed: "The server needs a valid certificate for this host with the complete chain, and TLS 1.2 or newer.",
-    ConnectionLost: "The server or a proxy closed the connection: check the logs of both at this time.",
+    ConnectionLost: "The server or a proxy closed the connection: check the logs of both at the time of this test.",
     DeadlinePassed: "The server is slower than SCIM_TIMEOUT_MS, or a firewall drops packets: raise SCIM_TIMEOUT_MS or check the network.",
     AnswerTooLarge: "The answer is too large for SCIM: check the URL.",
     AnswerUnreadable: "The answer is not valid HTTP: check host, port and scheme.",
@@ -163,7 +163,7 @@ def advice_about(status: int | None, kind: str = "") -> str:
     if 300 <= status < 400:
         return "The URL redirects, and redirected writes are not safe: enter the target of the redirect."
     if status >= 500 and status != 501:
-        return "The server failed: check its log at this time."
+        return "The server failed: check the server's log at the time of this test."
     return _OF_STATUSES.get(status, "")
 
 

@@ -48,7 +48,7 @@ class WriteCheck:
     def steps(self) -> list[Step]:
         return [
             Step("create", "Create a test user", self._create, is_needed=True, not_taken=_NOT_TRIED),
-            Step("find", "Find it by externalId", self._find),
+            Step("find", "Find the test user by externalId", self._find),
             *(Step(mode, title, partial(self._update, mode, number)) for number, (mode, title) in enumerate(_MODES.items(), start=1)),
             Step("if_match", "Refuse an outdated write", self._write_outdated),
             Step("delete", "Delete it", self._delete, cleans_up_after="create"),

@@ -18,7 +18,7 @@ class TextMessage:
 
 
 class Sender(Protocol):
-    """Hands a text message to a carrier."""
+    """Hands a text message to a provider."""
 
     def send(self, message: TextMessage) -> None:
         """Return once the provider has accepted the message.

@@ -30,7 +30,7 @@ _LOOK_SECONDS = 0.5
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("tenant", help="Id of the tenant.")
-    parser.add_argument("--wait", type=int, default=120, metavar="SECONDS", help="How long to wait for running work; 120 by default.")
+    parser.add_argument("--wait", type=int, default=120, metavar="SECONDS", help="Time to wait for running work (default: 120).")
     add_yes(parser)
 
 

@@ -187,7 +187,7 @@ def test_an_outcome_that_is_settled_during_the_next_run_is_discarded_if_the_leas
 
     assert _delivery(stream, "user:c").state == "todo"
     assert Delivery.objects.filter(stream_id=stream.pk, state="delivered").count() == len(KEYS) - 1
-    assert "came after its lease and is discarded" in caplog.text
+    assert "came after the lease of its claim and is discarded" in caplog.text
 
 
 def test_deliveries_are_claimed_one_by_one_without_a_second_connection(
@@ -203,7 +203,7 @@ def test_deliveries_are_claimed_one_by_one_without_a_second_connection(
         delivering.deliver_lane(stream.pk, "user:a")
 
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
-    assert caplog.text.count("nothing is claimed ahead") == 1
+    assert caplog.text.count("no delivery is claimed in advance") == 1
 
 
 def test_a_released_delivery_keeps_its_position_and_uses_no_attempt(
@@ -271,7 +271,7 @@ def test_a_second_connection_that_was_interrupted_is_not_used_again(
     with caplog.at_level(logging.WARNING):
         delivering.deliver_lane(stream.pk, "user:a")
 
-    assert "nothing is claimed ahead" not in caplog.text
+    assert "no delivery is claimed in advance" not in caplog.text
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
 
 
