@@ -92,7 +92,8 @@ class SynchronizationReportEndpoint(_StreamEndpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_event_stream_synchronization_results",
-            "Read the report of a synchronization: the first thousand users of each outcome, and all accounts without a user",
+            "Read the report of a synchronization: the first thousand users of each outcome, all missing users, "
+            "and all accounts without a user",
             _READ,
             200,
             REPORT,
