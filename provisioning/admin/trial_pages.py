@@ -32,7 +32,7 @@ class ConnectionTestForm(forms.Form):
     with_write_check = forms.BooleanField(
         required=False,
         label="With a write check",
-        help_text="Also creates a marked user on the server, updates it in every mode, reads it back, deletes it, and recommends a mode.",
+        help_text="Also creates a test user on the server, updates it in every mode, reads it back, deletes it, and recommends a mode.",
     )
 
 

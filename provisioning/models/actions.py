@@ -36,7 +36,7 @@ class Action(TenantOwned):
         default=dict, blank=True, help_text="update_mode, upsert, adopt_on_conflict, enterprise, requests_per_second."
     )
     mapping = models.JSONField(null=True, blank=True, help_text="Rows of the mapping table; empty means the default table.")
-    capabilities = models.JSONField(default=dict, blank=True, editable=False, help_text="Capabilities of the server, found by probes.")
+    capabilities = models.JSONField(default=dict, blank=True, editable=False, help_text="Capabilities of the server, found by checks.")
     status = models.CharField(max_length=16, choices=Status, default=Status.BUILT)
     is_deployed = models.BooleanField(default=False)
     built_at = models.DateTimeField(null=True, blank=True)

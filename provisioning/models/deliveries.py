@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 class FailureClass(models.TextChoices):
     """Classes of failures, with the values of `provisioning.runs.failures`. The class of a failure determines the next step."""
 
-    TRANSIENT = "transient", "Transient: the destination was busy or away"
+    TRANSIENT = "transient", "Transient: the destination was busy or unavailable"
     CONFIGURATION = "configuration", "Configuration: the destination refuses every request"
     DATA = "data", "Data: the destination refuses this document"
     SHAPE = "shape", "Shape: the response is malformed"
