@@ -19,8 +19,8 @@ from provisioning.services import account_links
 from provisioning.services.row_acts import CONFIRM_LINKS
 
 _CONFIRM = (
-    "Future events of the user will change and delete the account. Run a comparison of the stream first, and check that each account "
-    "belongs to its user: a suspect link is based on the name alone, and the name can belong to another user."
+    "After the confirmation, events of the user can change and delete the account. First check that each account belongs to its user, "
+    "for example with a comparison of the stream: a suspect link is based on the userName alone, which can belong to another user."
 )
 
 
@@ -45,11 +45,11 @@ class AccountLinkAdmin(NamesUsers, ReadOnlyAdmin[AccountLink], ObjectActionsAdmi
     actions = (bulk_action(CONFIRM_LINKS, permission="confirm", effect=_CONFIRM, is_dangerous=True),)
     fields = ("tenant_id", "action", "about_user", "remote_id", "state", "origin", "user_names", "keys", "birth", "ended", "updated_at")
     readonly_fields = ("action", "about_user", "state")
-    empty_text = "No links yet. A link is stored when a delivery creates an account or finds it by its externalId."
+    empty_text = "No links yet. A link is stored when a delivery creates the account of a user, or finds the account by its externalId."
     object_actions = (
         ObjectAction(
             name="confirm",
-            label="Confirm",
+            label="Confirm link",
             explain=lambda *_: _CONFIRM,
             run=_confirm,
             is_offered=lambda row: row.is_unconfirmed,
@@ -57,10 +57,10 @@ class AccountLinkAdmin(NamesUsers, ReadOnlyAdmin[AccountLink], ObjectActionsAdmi
         ),
         ObjectAction(
             name="forget",
-            label="Forget",
+            label="Forget link",
             explain=lambda *_: (
-                "The account on the server does not change. The next delivery searches for it by externalId; if the server does not "
-                "find it, the event becomes a dead letter or is skipped."
+                "Deletes the link. The account on the server does not change. The next delivery of the user searches for the account by "
+                "its externalId. If the server finds no account, the event is skipped, becomes a dead letter, or creates an account."
             ),
             run=_forget,
             is_dangerous=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -11,6 +11,7 @@ from foundation.admin.secret_rows import SecretRowsField
 from foundation.admin.value_fields import HOW_TO_ENTER, ValuesField
 from foundation.expressions.language import MAX_CHARACTERS, ExpressionRefused, compile_expression
 from identity.admin.service_form import ServiceForm
+from provisioning.actions.registry import PACKAGE
 from provisioning.actions.secrets import takes_token_elsewhere
 from provisioning.models import Action
 from provisioning.models.actions import SCIM_USER_PROVISIONING
@@ -23,19 +24,20 @@ from provisioning.services.actions import TOKEN_NEEDED
 SECRETS = {
     scim.BASE_URL: "Address of the server",
     scim.BEARER_TOKEN: "Token",
-    scim.TIMEOUT_MS: "Time limit",
-    scim.MAX_RETRIES: "Repeats",
-    scim.CONNECTION_ALLOWLIST: "Only these connections",
+    scim.TIMEOUT_MS: "Time limit of a request",
+    scim.MAX_RETRIES: "Repeats of a request",
+    scim.CONNECTION_ALLOWLIST: "Only users of these connections",
 }
 # Form fields of the template's options. Each field has the same name as the stored option.
 SWITCHES = ("upsert", "adopt_on_conflict", "enterprise", "trust_connection_addresses")
 CHOSEN = ("server_profile", "scope", "update_mode", "user_name_proof")
 OPTIONS = (*CHOSEN, *SWITCHES, "requests_per_second")
 _PROOFS = {
-    "verified": "An email address that this service has verified",
-    "never": "Nothing: such an account is written only through an existing link",
-    "always": "An equal userName. Dangerous: an attacker who signs up with the address of a user gets that user's account",
+    "verified": "The userName is the user's email address, and the address is verified",
+    "never": "Nothing proves it: such an account is written only if an account link exists",
+    "always": "The userName alone. Dangerous: an attacker who signs up with the address of a user gets that user's account",
 }
+_WHAT_IT_DOES = "What the action does. Cannot be changed later."
 _MODES = {
     "put": "PUT: sends the whole user and clears attributes without a value",
     "patch": "PATCH without a path: sends the attributes that have a value, and clears no attribute",
@@ -51,84 +53,99 @@ def _secret(help_text: str, *, is_masked: bool = False) -> forms.CharField:
 
 class ActionForm(ServiceForm):
     template = forms.ChoiceField(
-        choices=[(SCIM_USER_PROVISIONING, "Outbound SCIM 2.0 user provisioning"), ("", "An installed entry point")], required=False
+        choices=[(SCIM_USER_PROVISIONING, "Provision users to a SCIM 2.0 server"), ("", "Run other installed code (an entry point)")],
+        required=False,
+        help_text=_WHAT_IT_DOES,
     )
     server_profile = forms.ChoiceField(
         choices=[(name, profile.label) for name, profile in PROFILES.items()],
         required=False,
-        label="Server",
-        help_text="Sets defaults for options that are empty below, and shows notes on this server.",
+        label="Kind of server",
+        help_text="Determines the update mode and the requests per second, unless you set them below. The page of the action shows notes "
+        "on this kind of server.",
     )
     scope = forms.CharField(
         required=False,
         max_length=MAX_CHARACTERS,
         label="Users to provision",
         widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="An expression, as in the attribute mapping of the action, that is true or false, such as "
-        "app_metadata.department == 'Sales'. Other users are skipped; their existing accounts do not change. Empty: all users.",
+        help_text="An expression that is true for these users, such as app_metadata.department == 'Sales'. The page Mapping of the action "
+        "explains expressions. Other users are skipped: their accounts on the server do not change. Empty: all users.",
     )
     update_mode = forms.ChoiceField(
-        choices=[("", "Default of the chosen server, otherwise PUT"), *((name, _MODES[name]) for name in UPDATE_MODES)],
+        choices=[("", "Default: the mode for the kind of server, usually PUT"), *((name, _MODES[name]) for name in UPDATE_MODES)],
         required=False,
         label="Update mode",
-        help_text="A connection test with a write check tries all modes and recommends one.",
+        help_text="How the service changes an existing account. A connection test with a write check tries all modes and recommends one.",
     )
     upsert = forms.BooleanField(
         required=False,
         label="Create an account if an update finds no account",
-        help_text="Required if earlier users were never synchronized. If this option is off, such an update is skipped with a warning.",
+        help_text="Turn this on if users that existed before the stream were never synchronized. If this is off, the update of a user "
+        "without an account is skipped.",
     )
     adopt_on_conflict = forms.BooleanField(
         required=False,
         label="Take over an account with the same userName",
-        help_text="Used if the server answers that the user already exists. The service takes over the account only if the account has "
-        "no externalId and a proof shows that its userName belongs to the user.",
+        help_text="Used if the server refuses to create a user because an account with this userName exists. The service takes over the "
+        "account only if the account has no externalId, and if the proof above shows that its userName belongs to the user.",
     )
     user_name_proof = forms.ChoiceField(
         required=False,
-        label="Proof for accounts without an externalId",
-        choices=[("", "Default: an email address that this service has verified"), *_PROOFS.items()],
-        help_text="Used only if the server refuses to search by externalId, or refuses to create a user that exists. An account "
-        "without a proof is never written; the event becomes a dead letter.",
+        label="Proof that a userName belongs to the user",
+        choices=[("", "Default: a verified email address"), *_PROOFS.items()],
+        help_text="The service identifies an account by its userName only if the account has no externalId, and if the server refuses to "
+        "search by externalId or to create the user. Without this proof, the account is not written, and the event becomes a dead letter.",
     )
     trust_connection_addresses = forms.BooleanField(
         required=False,
         label="Trust verified email addresses of all connections",
-        help_text="If off, only email addresses of database and passwordless connections prove an account: other providers can mark "
-        "every address as verified.",
+        help_text="If this is off, only verified addresses of database and passwordless connections are a proof. Turn this on only if you "
+        "trust all external providers: a provider can mark any address as verified.",
     )
     enterprise = forms.BooleanField(
         required=False,
         label="Enterprise User extension",
-        help_text="The attribute mapping of the action gets six more rows, such as department and manager.",
+        help_text="Also sends attributes such as department and manager: enables the rows of this extension in the mapping.",
     )
     requests_per_second = forms.FloatField(
         required=False,
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,
         label="Requests per second",
-        help_text="Limit for all workers together. Deliveries over the limit wait without using up an attempt. "
-        "Retry-After of the server pauses all deliveries. Empty: the limit of the chosen server, usually none.",
+        help_text="Limit for all workers together. Deliveries above the limit wait, and waiting uses up no attempt. If the server answers "
+        "with Retry-After, all deliveries of the action pause. Empty: the limit for the kind of server, usually none.",
     )
     options = ValuesField(label="Options of the entry point", help_text=f"Passed to the entry point unchanged. {HOW_TO_ENTER}")
     SCIM_BASE_URL = _secret(
-        "Base URL of the SCIM 2.0 server, such as https://example.com/scim/v2. Required. If you change the server, enter its token as well."
+        "Base URL of the SCIM 2.0 server, such as https://example.com/scim/v2. Required. If you enter another server, also enter its token."
     )
     SCIM_BEARER_TOKEN = _secret("Token issued by the SCIM server. Required.", is_masked=True)
-    SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request, a whole number. Default: {scim.DEFAULT_TIMEOUT_MS}.")
-    SCIM_MAX_RETRIES = _secret(f"Repeats of a request on 429, 5xx and network errors. Default: {scim.DEFAULT_MAX_RETRIES}.")
-    SCIM_CONNECTION_ALLOWLIST = _secret("Comma-separated names of connections. Only their users are provisioned. Empty: all connections.")
-    other_secrets = SecretRowsField(help_text="Further secrets that the action reads by name. Values are never shown.")
+    SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request. A slower request fails. Default: {scim.DEFAULT_TIMEOUT_MS}.")
+    SCIM_MAX_RETRIES = _secret(
+        "How often one attempt sends a request again after the status 429 or 5xx, or after a network error. "
+        f"Default: {scim.DEFAULT_MAX_RETRIES}."
+    )
+    SCIM_CONNECTION_ALLOWLIST = _secret(
+        "Names of connections, separated by commas. Users of other connections are not provisioned. Empty: users of all connections."
+    )
+    other_secrets = SecretRowsField(
+        help_text="Further secrets, which the code of an installed entry point reads by name. Values are never shown."
+    )
     removed_secrets = forms.MultipleChoiceField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Remove secrets",
-        help_text="Removed secrets get their default, if they have one.",
+        help_text="Removes the stored values. A setting with a default, such as the time limit, then has its default again.",
     )
 
     class Meta:
         model = Action
         fields = ("name", "template", "entry_point")
+        help_texts: ClassVar[dict[str, str]] = {
+            "template": _WHAT_IT_DOES,
+            "entry_point": f"Only for other installed code: the dotted path of its class, under {PACKAGE}.",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -24,7 +24,7 @@ class RollbackForm(forms.Form):
     update_draft = forms.BooleanField(
         required=False,
         label="Also copy this version into the draft",
-        help_text="If off, the draft does not change and differs from this version.",
+        help_text="If this is off, the draft does not change. It then differs from the version that deliveries run.",
     )
 
 
@@ -47,10 +47,10 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     search_fields = ("=id", "=action__id")
-    search_help_text = "Id of a version or of an action."
+    search_help_text = "The id of a version or of an action."
     fields = ("action", "number", "is_deployed", "template", "entry_point", "options_text", "mapping_text", "secret_names", "created_at")
     readonly_fields = ("options_text", "mapping_text", "secret_names")
-    empty_text = "No versions yet. Deploying an action creates a version."
+    empty_text = "No versions yet. When you deploy an action, a version is created."
     object_actions = (
         ObjectAction(
             name="deploy",
@@ -93,10 +93,10 @@ class TrialAdmin(NamesUsers, ReadOnlyAdmin[Trial]):
     sortable_by = ()
     ordering = ("-started_at", "-pk")
     search_fields = ("=id", "=user_id", "=action__id")
-    search_help_text = "Id of an execution, a user or an action."
+    search_help_text = "The id of a test, a user or an action."
     fields = ("id", "action", "kind", "outcome_badge", "version", "about_user", "actor", "summary", "started_at", "ended_at", "steps_text")
     readonly_fields = ("outcome_badge", "about_user", "steps_text")
-    empty_text = "No tests yet. The page of an action has a connection test and a run for one user."
+    empty_text = "No tests yet. To start a test, open an action and choose “Test connection” or “Run for one user”."
 
     def tenant_id_of(self, row: Trial) -> str:
         return row.action.tenant_id
@@ -110,4 +110,4 @@ class TrialAdmin(NamesUsers, ReadOnlyAdmin[Trial]):
 
     @admin.display(description="Steps")
     def steps_text(self, row: Trial) -> SafeString | str:
-        return json_block(pretty(row.steps)) if row.steps else "None yet."
+        return json_block(pretty(row.steps)) if row.steps else "No step has ended yet."

@@ -65,14 +65,16 @@ def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> s
         return Caution(
             f"Action deployed. Deliveries wait, because these event streams are held: {', '.join(held)}. Resume them to deliver."
         )
-    return "Action deployed. Deliveries run it from now on, and event streams can be bound to it."
+    return "Action deployed. Deliveries run the new version from now on. You can now add an event stream that runs the action."
 
 
 def _explain_deploying(_request: HttpRequest, action: Action) -> str:
     deployed = actions.deployed_version(action)
     if deployed is None:
-        return "Creates a version of the draft. Event streams can be bound to the action afterwards."
-    return f"Creates a version of the draft for all further deliveries. Deliveries now run version {deployed.number}."
+        return "Creates a version from the draft. Afterwards, you can add an event stream that runs the action."
+    return (
+        f"Creates a new version from the draft. All further deliveries run the new version. At present they run version {deployed.number}."
+    )
 
 
 def _has_undeployed_changes(action: Action) -> bool:
@@ -81,9 +83,9 @@ def _has_undeployed_changes(action: Action) -> bool:
 
 def _about_secrets(request: HttpRequest, *, is_open: bool) -> str:
     if is_open:
-        return "Deliveries use a change after the action is deployed."
+        return "A change takes effect when you deploy the action."
     place = f"{reverse('admin:prove')}?{urlencode({'next': request.get_full_path()})}"
-    return format_html('<a href="{}">Confirm your identity</a> to change them.', place)
+    return format_html('<a href="{}">Confirm your identity</a> to change these values.', place)
 
 
 class ActionAdmin(ServiceAdmin[Action]):
@@ -110,9 +112,9 @@ class ActionAdmin(ServiceAdmin[Action]):
         "updated_at",
     )
     proof_for = frozenset({"add"})
-    empty_text = "No actions yet. Add one from the SCIM template, deploy it, then bind an event stream to it."
+    empty_text = "No actions yet. Add an action, deploy it, then add an event stream that runs the action."
     deletion_effect = (
-        "The versions and secrets of the action are deleted as well. An action cannot be deleted while a stream is bound to it."
+        "The versions and secrets of the action are deleted as well. The action cannot be deleted while an event stream runs it."
     )
     object_actions = (
         ObjectAction(
@@ -178,7 +180,8 @@ class ActionAdmin(ServiceAdmin[Action]):
         ]
         more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': str(action.pk)})}"
         empty = "Not deployed yet."
-        return Panel("Versions", ("Version", "Created", ""), rows, empty_text=empty, more_url=more, more_text="All")
+        columns = ("Version", "Created (UTC)", "State")
+        return Panel("Versions", columns, rows, empty_text=empty, more_url=more, more_text="All versions")
 
     def trials_of(self, _request: HttpRequest, action: Action) -> Panel:
         """Return the newest trials."""
@@ -193,7 +196,8 @@ class ActionAdmin(ServiceAdmin[Action]):
             for trial in action.trials.order_by("-started_at").defer("steps")[:_SHOWN]
         ]
         more = f"{reverse(f'{place}_changelist')}?{urlencode({'q': str(action.pk)})}"
-        return Panel("Tests", ("When", "What", "Outcome", ""), rows, empty_text="No tests yet.", more_url=more, more_text="All")
+        columns = ("Started (UTC)", "Test", "Outcome", "Summary")
+        return Panel("Tests", columns, rows, empty_text="No tests yet.", more_url=more, more_text="All tests")
 
     def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
         """Return the fieldsets for the type of the action, template or entry point; for a new action the fieldsets of both types."""
@@ -202,8 +206,8 @@ class ActionAdmin(ServiceAdmin[Action]):
         own = [("Options", {"fields": options})] if is_scim else []
         if obj is None:
             first = ["name", "template", "entry_point"]
-            foreign = ("For an installed entry point", {"fields": ["options", "other_secrets"], "classes": ["collapse"]})
-            return [(None, {"fields": first}), ("Secrets", {"fields": [*SECRETS]}), *own, foreign]
+            foreign = ("Only for other installed code", {"fields": ["options", "other_secrets"], "classes": ["collapse"]})
+            return [(None, {"fields": first}), ("Server", {"fields": [*SECRETS]}), *own, foreign]
         is_open = is_proven(request) or not self.has_change_permission(request, obj)
         # Only stored secrets of the template can be removed here.
         removed = ["removed_secrets"] if is_scim and obj.secrets.filter(name__in=SECRETS).exists() else []
@@ -215,7 +219,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         foreign_options = [] if is_scim else [("Options", {"fields": ["options"]})]
         return [
             (None, {"fields": first}),
-            ("Secrets", {"fields": secrets, "description": _about_secrets(request, is_open=is_open)}),
+            ("Server" if is_scim else "Secrets", {"fields": secrets, "description": _about_secrets(request, is_open=is_open)}),
             *own,
             *foreign_options,
             ("More", {"fields": more, "classes": ["collapse"]}),
@@ -248,12 +252,12 @@ class ActionAdmin(ServiceAdmin[Action]):
 
     @admin.display(description="Mapping")
     def mapping_text(self, row: Action) -> str:
-        return "Default mapping." if row.mapping is None else f"Table with {len(row.mapping)} rows."
+        return "The default mapping." if row.mapping is None else f"A mapping of your own, with {len(row.mapping)} rows."
 
-    @admin.display(description="Secrets")
+    @admin.display(description="Stored values")
     def known_secrets(self, row: Action) -> str:
         names = sorted(row.secrets.values_list("name", flat=True))
-        told = f"Set: {', '.join(names)}." if names else "Not set."
+        told = f"Set: {', '.join(names)}." if names else "None."
         missing = [name for name in scim.REQUIRED if name not in names] if row.template == SCIM_USER_PROVISIONING else []
         if not missing:
             return told
@@ -265,20 +269,20 @@ class ActionAdmin(ServiceAdmin[Action]):
         """Return the notes of the server profile."""
         profile = PROFILES.get(row.options.get("server_profile", ""))
         notes = " ".join(profile.notes) if profile else ""
-        return notes or "No notes."
+        return notes or "No notes on this kind of server."
 
-    @admin.display(description="Longest run")
+    @admin.display(description="Longest possible run")
     def worst_case(self, row: Action) -> str:
         """Return a warning if a run with these secrets may exceed its budget."""
         try:
             warning = action_warnings.budget_warning_of(row)
         except Misconfigured as error:
             return badge(str(error), "bad")
-        return format_html("{} {}", badge("Too long", "warn"), warning) if warning else "Within the time limit of a run."
+        return format_html("{} {}", badge("Too long", "warn"), warning) if warning else "Shorter than the time limit of a run."
 
     @admin.display(description="Capabilities of the server")
     def capabilities_text(self, row: Action) -> str:
-        return json_block(pretty(row.capabilities)) if row.capabilities else "Not probed yet."
+        return json_block(pretty(row.capabilities)) if row.capabilities else "Unknown. Test the connection to detect them."
 
     def create(self, request: HttpRequest, form: Any) -> Action:
         values = form.cleaned_data
@@ -317,4 +321,4 @@ class ActionSecretAdmin(ReadOnlyAdmin[ActionSecret]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("action", "name", "updated_at")
-    empty_text = "No secrets. Enter secrets on the page of an action."
+    empty_text = "No secrets yet. Enter the address and the token of a server on the page of an action."
