@@ -67,7 +67,7 @@ class ActionForm(ServiceForm):
     scope = forms.CharField(
         required=False,
         max_length=MAX_CHARACTERS,
-        label="Users to provision",
+        label="Users to provision (scope)",
         widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false", "autocomplete": "off"}),
         help_text="An expression that is true for these users, such as app_metadata.department == 'Sales'. The page Mapping of the action "
         "explains expressions. Other users are skipped: their accounts on the server do not change. Empty: all users.",

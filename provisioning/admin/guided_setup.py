@@ -54,22 +54,32 @@ class Step:
 
 
 STEPS = (
-    Step("server", "Server", "Address and token of the server. The token is encrypted and never shown again.", "Save and continue"),
-    Step("test", "Test", "Reads from the server, step by step. Writes only if you request a write check.", "Test connection"),
+    Step(
+        "server",
+        "Server",
+        "Enter the address and the token of the server. The token is encrypted and never shown again.",
+        "Save and continue",
+    ),
+    Step(
+        "test",
+        "Test",
+        "Tests whether the server accepts the token and meets the requirements of SCIM. Without the write check, the test only reads.",
+        "Test connection",
+    ),
     Step(
         "preview",
         "Mapping",
-        "Shows the request for one user beside the current state on the server. Nothing is written.",
+        "Shows the request that a delivery would send for one user, and what it would change on the server. Nothing is written.",
         "Show preview",
     ),
     Step(
         "dry-run",
         "Dry run",
-        "Checks all users and counts the changes of the first synchronization. Nothing is written on the server. "
-        "This step deploys the action and creates its stream, which stays disabled.",
+        "Looks up all users on the server, and counts the accounts that the first synchronization would create, link or update. "
+        "Nothing is written to the server. This step deploys the action and creates its event stream, which stays disabled.",
         "Start dry run",
     ),
-    Step("enable", "Enable", "Starts delivering users to the server.", "Go live"),
+    Step("enable", "Go live", "Enables the event stream, which then delivers every change of a user to the server.", "Go live"),
 )
 
 
@@ -183,7 +193,7 @@ class ConnectPage(TenantPage):
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
-                messages.success(request, f"{setup.action.name} was discarded.")
+                messages.success(request, f"The setup of {setup.action.name} was discarded.")
                 return HttpResponseRedirect(self.address)
         return self.page(request, "admin/connect_discard.html", {"setup": setup, "form": form, "back_url": self.address})
 
@@ -261,7 +271,7 @@ class ConnectPage(TenantPage):
     def _enable(self, request: HttpRequest, setup: GuidedSetup, form: forms.Form) -> HttpResponse:
         is_synchronized = form.cleaned_data["begin"] == "synchronize"
         stream = steps.enable(setup, is_synchronized=is_synchronized, actor=actor_of(request))
-        done = "The first synchronization is running. The stream is enabled at its end." if is_synchronized else "The stream is enabled."
+        done = "The first synchronization is running. When it ends, the stream is enabled." if is_synchronized else "The stream is enabled."
         messages.success(request, f"{setup.action.name} is connected. {done}")
         return HttpResponseRedirect(reverse(f"{self.site.name}:events_eventstream_change", args=(quote(stream.pk),)))
 

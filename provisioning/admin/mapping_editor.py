@@ -45,7 +45,9 @@ class MappingRowForm(forms.Form):
 
     path = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="SCIM path")
     source = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="Expression")
-    when = forms.ChoiceField(choices=[("both", "create and update"), ("create", "create"), ("update", "update")], initial="both")
+    when = forms.ChoiceField(
+        choices=[("both", "create and update"), ("create", "create"), ("update", "update")], initial="both", label="Applies to"
+    )
     if_empty = forms.ChoiceField(choices=[("omit", "leave out"), ("remove", "remove"), ("error", "fail")], initial="omit", label="If empty")
     enabled = forms.BooleanField(required=False, initial=True)
 
@@ -53,9 +55,15 @@ class MappingRowForm(forms.Form):
 class PreviewForm(forms.Form):
     """The user for whom to preview the mapping, and the option that enables the Enterprise User extension."""
 
-    enterprise = forms.BooleanField(required=False, label="Enterprise User extension", help_text="Enables all rows of the extension.")
-    user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an email address.")
-    operation = forms.ChoiceField(required=False, choices=[("update", "update"), ("create", "create")])
+    enterprise = forms.BooleanField(
+        required=False,
+        label="Enterprise User extension",
+        help_text="Enables all rows of this extension, such as department and manager. Saved with the draft.",
+    )
+    user = forms.CharField(required=False, max_length=320, label="User of the preview", help_text="A user id or an email address.")
+    operation = forms.ChoiceField(
+        required=False, choices=[("update", "update an account"), ("create", "create an account")], label="Request of the preview"
+    )
 
 
 MappingFormSet = formset_factory(
@@ -134,7 +142,7 @@ def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> li
 
 def _preview(action: Action, kept: list[MappingRowForm], asked: Mapping[str, Any]) -> Preview:
     if not asked["user"]:
-        raise Invalid({"user": ["Enter a user for the preview."]})
+        raise Invalid({"user": ["Enter the user whose request the preview shows."]})
     return mapping_preview(
         draft_setup(action),
         user_id=asked["user"],

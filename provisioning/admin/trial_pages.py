@@ -32,25 +32,34 @@ class ConnectionTestForm(forms.Form):
     with_write_check = forms.BooleanField(
         required=False,
         label="With a write check",
-        help_text="Also creates a test user on the server, updates it in every mode, reads it back, deletes it, and recommends a mode.",
+        help_text="Also creates a marked user on the server, changes and reads this user in each update mode, and deletes it. Then "
+        "recommends an update mode.",
     )
 
 
 class UserRunForm(forms.Form):
     user = forms.CharField(max_length=320, label="User", help_text="A user id or an email address.")
-    draft = forms.BooleanField(required=False, label="With the draft", help_text="For dry runs only.")
-    write = forms.BooleanField(required=False, label="Write", help_text="If off, this is a dry run that shows the changes.")
+    draft = forms.BooleanField(
+        required=False,
+        label="Use the draft",
+        help_text="Runs the draft instead of the deployed version. Possible only for a dry run.",
+    )
+    write = forms.BooleanField(
+        required=False,
+        label="Write to the server",
+        help_text="If this is off, nothing is written: a dry run shows the changes.",
+    )
 
 
 class EventRunForm(forms.Form):
-    event_type = forms.ChoiceField(choices=[(name, name) for name in EVENT_TYPES], initial="user.updated", label="Type")
+    event_type = forms.ChoiceField(choices=[(name, name) for name in EVENT_TYPES], initial="user.updated", label="Event type")
     event_data = ShapedJSONField(
-        label="Data", help_text="The data of the event as JSON, with object and context. Empty: the sample of its type."
+        label="Data of the event", help_text="A JSON object with the members object and context. Empty: sample data for the event type."
     )
     draft = forms.BooleanField(
         required=False,
-        label="With the draft",
-        help_text="If off, the deployed version runs, or the draft if no version is deployed.",
+        label="Use the draft",
+        help_text="If this is off, the deployed version runs, or the draft if no version is deployed.",
     )
 
 
@@ -60,7 +69,10 @@ def connection_test_view(model_admin: Any, request: HttpRequest, action: Action)
     def run(values: dict[str, Any]) -> TrialReport:
         return run_connection_test(draft_setup(action), actor=actor_of(request), with_write_check=values["with_write_check"])
 
-    text = "Reads from the server of the draft, step by step. Writes only if you request a write check."
+    text = (
+        "Tests whether the server in the draft accepts the token and meets the requirements of SCIM. Without the write check, the test "
+        "only reads."
+    )
     return _page(model_admin, request, action, "Test connection", text, ConnectionTestForm, run)
 
 
@@ -72,7 +84,10 @@ def user_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Htt
         setup = deployed or draft_setup(action)
         return run_for_user(setup, user_id=values["user"], actor=actor_of(request), dry_run=not values["write"])
 
-    text = "Provisions one user in the same way as a delivery, and shows each step. Refused while events of the user wait for delivery."
+    text = (
+        "Provisions one user in the same way as a delivery, and shows each step. While events of the user wait for delivery, only a dry "
+        "run is possible."
+    )
     return _page(model_admin, request, action, "Run for one user", text, UserRunForm, run)
 
 
@@ -86,8 +101,8 @@ def event_run_view(model_admin: Any, request: HttpRequest, action: Action) -> Ht
         return run_for_event(setup, event_type=values["event_type"], data=data, actor=actor_of(request))
 
     text = (
-        "A worker runs the action once, with the time budget of a delivery. The event is marked as a test and is not in the log. "
-        "The action decides how to handle it."
+        "A worker runs the action once, with the time limit of a delivery. The event is marked as a test and is not in the event log. "
+        "The code of the action decides what it does with a test event."
     )
     return _page(model_admin, request, action, "Run for a test event", text, EventRunForm, run)
 

@@ -64,10 +64,15 @@ class Happened:
 
 class ProvisionForm(forms.Form):
     action: Any = forms.ModelChoiceField(
-        models.QuerySet(Action).none(), empty_label=None, help_text="Deployed actions of the SCIM template."
+        models.QuerySet(Action).none(),
+        empty_label=None,
+        help_text="The action that provisions the user. Only deployed actions for SCIM servers are listed.",
     )
     write = forms.BooleanField(
-        required=False, initial=True, label="Write", help_text="If off, this is a dry run that shows the changes on the server."
+        required=False,
+        initial=True,
+        label="Write to the server",
+        help_text="If this is off, nothing is written: a dry run shows the changes.",
     )
 
     def __init__(self, data: Any, *, tenant_id: str) -> None:
@@ -111,7 +116,7 @@ class UserPages:
         context = {
             "title": "Provision now",
             "explanation": f"Provisions {label_of(user)} in the same way as a delivery, and shows each step. "
-            "Refused while events of the user wait for delivery.",
+            "While events of the user wait for delivery, only a dry run is possible.",
             "form": form,
             "outbound_addresses": settings.OUTBOUND_ADDRESSES,
             "back_url": self._owner.address_of("change", user),

@@ -73,7 +73,9 @@ def wait_for_end(trial: Trial, *, begin_seconds: float = BEGIN_SECONDS) -> Trial
         if trial.event is not None and time.monotonic() > begin_by and _give_up(trial):
             raise Conflict("No worker has started the run. Check that workers are running, or try again later.")
         time.sleep(_LOOK_AGAIN_SECONDS)
-    raise Conflict(f"The run has not ended in time. GET /actions/executions/{trial.pk} returns its result later.")
+    raise Conflict(
+        f"The run has not ended in time. Its result appears later under “Tests of actions”, and in GET /actions/executions/{trial.pk}."
+    )
 
 
 def work_on_event(trial_id: UUID | str) -> None:
@@ -118,7 +120,7 @@ def _run(trial: Trial, event: dict[str, Any]) -> Finding:
         said = {"kind": failure.kind, "log": failure.log_lines, "exchanges": failure.exchanges[:_LONGEST_DETAIL]}
         return Finding(str(failure), "failed", details=said)
     except NoTurn as reason:
-        return Finding(f"The limit of requests per second is reached: {reason}.", "failed")
+        return Finding(f"The action has used up its limit of requests per second: {reason}.", "failed")
     status = "Skipped" if outcome.status == "skipped" else "Delivered"
     details = {"result": outcome.detail, "log": outcome.log_lines, "exchanges": outcome.exchanges[:_LONGEST_DETAIL]}
     return Finding(f"{status}: {outcome.reason}" if outcome.reason else status, details=details)

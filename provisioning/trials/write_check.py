@@ -47,11 +47,11 @@ class WriteCheck:
     @property
     def steps(self) -> list[Step]:
         return [
-            Step("create", "Create a test user", self._create, is_needed=True, not_taken=_NOT_TRIED),
-            Step("find", "Find the test user by externalId", self._find),
+            Step("create", "Create a marked user", self._create, is_needed=True, not_taken=_NOT_TRIED),
+            Step("find", "Find the marked user by externalId", self._find),
             *(Step(mode, title, partial(self._update, mode, number)) for number, (mode, title) in enumerate(_MODES.items(), start=1)),
-            Step("if_match", "Refuse an outdated write", self._write_outdated),
-            Step("delete", "Delete it", self._delete, cleans_up_after="create"),
+            Step("if_match", "Refusal of an outdated write", self._write_outdated),
+            Step("delete", "Delete the marked user", self._delete, cleans_up_after="create"),
             Step("recommendation", "Recommended update mode", self._recommend),
         ]
 
@@ -72,10 +72,11 @@ class WriteCheck:
     def _find(self) -> Finding:
         found = self._session.client.filtered("externalId", self._key)
         if not any(item["id"] == self._id for item in found):
-            advice = "Updates and deletions will not find their users: the server must store and compare externalId."
-            return Finding(f"The search returned {counted(len(found), 'user')}, but not the test user.", "failed", advice)
+            advice = "Updates and deletions will not find their users. The server must store externalId and search by it."
+            return Finding(f"The search returned {counted(len(found), 'user')}, but not the marked user.", "failed", advice)
         if len(found) > 1:
-            return Finding(f"Found among {len(found)} users: the filter is not exact.", "warning", "Matches are verified before a write.")
+            advice = "The service verifies each match before a write, so it changes no other user."
+            return Finding(f"Found among {len(found)} users: the filter is not exact.", "warning", advice)
         return Finding("Found, and no other user was returned.")
 
     def _update(self, mode: str, number: int) -> Finding:
@@ -110,17 +111,17 @@ class WriteCheck:
             self._session.transport.send(Request("PUT", path, "/Users/{id}", path, body, if_match=_OUTDATED))
         except PreconditionFailed:
             self._session.capabilities.note(name, finding=True)
-            return Finding("A write with an outdated If-Match is refused; deliveries use If-Match.")
+            return Finding("The server refuses a write with an outdated If-Match, so deliveries use If-Match.")
         except ActionError as error:
             return replace(failed(error), state="warning")
         self._session.capabilities.note(name, finding=False)
-        return Finding("A write with an outdated If-Match is accepted: the server ignores If-Match.")
+        return Finding("The server accepts a write with an outdated If-Match, so deliveries do not use If-Match.")
 
     def _delete(self) -> Finding:
         if not self._id:
             self._id = self._id_after_all()
         if not self._id:
-            return Finding("There is nothing to delete.", "skipped")
+            return Finding("No marked user exists.", "skipped")
         try:
             self._session.client.delete(self._match(), Person(self._key, ""))
         except ActionError as error:
@@ -133,10 +134,11 @@ class WriteCheck:
         except ResourceGone:
             return Finding("Deleted; a read returns 404.")
         except ActionError as error:
-            return Finding(f"Deleted. A read fails without a SCIM error: {error}.", "warning", "A 404 should have a SCIM error body.")
+            advice = "For a deleted user, the server should return the status 404 with a SCIM error."
+            return Finding(f"Deleted. A read fails without a SCIM error: {error}.", "warning", advice)
         if stored.get("active") is False:
             return Finding("The server has deactivated the user instead of deleting it, which is accepted.", "warning", _LEFT_BEHIND)
-        return Finding("The server reported the deletion, but still returns the user.", "failed", _LEFT_BEHIND)
+        return Finding("The server reported that it deleted the user, but still returns the user.", "failed", _LEFT_BEHIND)
 
     def _recommend(self) -> Finding:
         mode, used = self.recommended_mode, self._session.options.update_mode

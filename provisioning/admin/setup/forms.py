@@ -11,11 +11,13 @@ from provisioning.scim import settings as scim
 from provisioning.scim.settings import BEARER_TOKEN, REQUIRED
 
 _HELP = {
-    scim.BASE_URL: "The base URL of SCIM 2.0, such as https://example.com/scim/v2. If you change the server, enter its token as well.",
-    scim.BEARER_TOKEN: "The server issues this token, often under the name API token or secret token.",
-    scim.TIMEOUT_MS: f"Milliseconds per request. Default: {scim.DEFAULT_TIMEOUT_MS}.",
-    scim.MAX_RETRIES: f"Repeats of a request after an error of the server or the network. Default: {scim.DEFAULT_MAX_RETRIES}.",
-    scim.CONNECTION_ALLOWLIST: "Names of connections, separated by commas. Only their users are provisioned. Empty: all connections.",
+    scim.BASE_URL: "The base URL of SCIM 2.0, such as https://example.com/scim/v2. If you enter another server, also enter its token.",
+    scim.BEARER_TOKEN: "Copy the token from the settings of the server, where it is often called API token or secret token.",
+    scim.TIMEOUT_MS: f"Milliseconds per request. A slower request fails. Default: {scim.DEFAULT_TIMEOUT_MS}.",
+    scim.MAX_RETRIES: "How often one attempt sends a request again after an error of the server or the network. "
+    f"Default: {scim.DEFAULT_MAX_RETRIES}.",
+    scim.CONNECTION_ALLOWLIST: "Names of connections, separated by commas. Users of other connections are not provisioned. "
+    "Empty: users of all connections.",
 }
 _FURTHER = (scim.TIMEOUT_MS, scim.MAX_RETRIES, scim.CONNECTION_ALLOWLIST)
 _NAMES = {
@@ -53,8 +55,10 @@ class ServerForm(ActionForm):
         if kept_token:
             self.fields[BEARER_TOKEN].required = False
             self.fields[BEARER_TOKEN].widget.attrs["placeholder"] = "Entered. Leave empty to use it."
-        self.fields["server_profile"].label = "Kind of server"
-        self.fields["server_profile"].help_text = "Sets the update mode and the limits of this server. The next steps show notes on it."
+        self.fields["server_profile"].help_text = (
+            "Determines how the service updates accounts and how many requests it sends per second. The next steps show notes on this kind "
+            "of server."
+        )
         # The profile determines the defaults of all other fields.
         self.order_fields(["server_profile", "name", *SECRETS])
 
@@ -103,11 +107,11 @@ class EnableForm(forms.Form):
         widget=forms.RadioSelect,
         initial="synchronize",
         choices=[
-            ("synchronize", "Synchronize existing users first; then the stream is enabled and delivers all changes made meanwhile"),
-            ("changes", "Do not synchronize existing users: enable the stream now and send only future changes"),
+            ("synchronize", "Synchronize existing users first. Then the stream is enabled, and also delivers the changes made meanwhile"),
+            ("changes", "Do not synchronize existing users. The stream is enabled now, and delivers only future changes"),
         ],
     )
-    accept_untested = forms.BooleanField(label="Go live without these checks")
+    accept_untested = forms.BooleanField(label="Go live without these tests")
 
     def __init__(self, *args: Any, untested: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -43,7 +43,7 @@ def test_each_step_shows_whether_it_is_done(browser: Client, tenant: Tenant, ser
         ("Test", True, False),
         ("Mapping", False, True),
         ("Dry run", False, False),
-        ("Enable", False, False),
+        ("Go live", False, False),
     ]
 
 
