@@ -26,10 +26,12 @@ DECISIONS = {
     State.OPEN: "Open again",
 }
 _MEANINGS = {
-    State.ACKNOWLEDGED: "Marks the dead letter as being worked on. Bulk redelivery includes it, and alerts do not count it.",
-    State.IGNORED: "Alerts do not count the dead letter. It stays listed until its retention ends, and is redelivered on request only.",
-    State.RESOLVED: "Marks the dead letter as resolved in another way, such as a manual change on the server. The event is not sent.",
-    State.OPEN: "Marks the dead letter as open again. Alerts count it.",
+    State.ACKNOWLEDGED: "Marks the dead letter as being worked on. Alerts do not count it. “Redeliver all shown” sends it.",
+    State.IGNORED: "Alerts do not count the dead letter. “Redeliver all shown” sends it only if the list has the filter “Ignored”. "
+    "The dead letter is deleted when the retention of deliveries ends.",
+    State.RESOLVED: "Marks the dead letter as resolved in another way, such as a manual change on the server. The event is not sent. "
+    "The dead letter is deleted when the retention of deliveries ends.",
+    State.OPEN: "Marks the dead letter as open again, so that alerts count it.",
 }
 
 
@@ -60,9 +62,9 @@ class ForcedRedeliveryForm(RedeliveryForm):
 
     force = forms.BooleanField(
         required=False,
-        label="Even if a newer event of the user was delivered",
-        help_text="Overwrites newer profiles, and deletes users that were created again after the event. If off, such an old event "
-        "ends as superseded.",
+        label="Send old events, too (by force)",
+        help_text="An event is old if a newer event of the same user was delivered. An old event overwrites a newer profile, or deletes a "
+        "user that was created again. If this is off, old events are not sent: their deliveries end as superseded.",
     )
 
 
@@ -114,7 +116,7 @@ def _entity_of(letter: Any) -> str:
 def _explain(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
         f"Sends {letter.event_type} of {_entity_of(letter)} again, with a new series of attempts, before newer events of the same user. "
-        "If a newer event of this user was already written, the event ends as superseded and nothing is sent. "
+        "If a newer event of this user was already written, nothing is sent, and the delivery ends as superseded. "
         f"The last error was: {letter.reason}"
     )
 
@@ -122,22 +124,22 @@ def _explain(_request: HttpRequest, letter: DeadLetter) -> str:
 def _explain_current(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
         f"Sends {letter.event_type} of {_entity_of(letter)} with the current profile of the user and the same event id. "
-        "This helps if later updates were skipped because the user was never created on the server. "
-        "The attempt is marked as an attempt with the current profile, and the recorded event is kept."
+        "Use this if later updates were skipped because the user was never created on the server. "
+        "The attempt is marked as an attempt with the current profile. The recorded event is kept."
     )
 
 
 def _explain_forced(_request: HttpRequest, letter: DeadLetter) -> str:
     return (
-        f"Sends {letter.event_type} of {_entity_of(letter)} exactly as recorded, even if newer events were written: it overwrites a newer "
-        "profile, and deletes a user that was created again after the event. This cannot be undone."
+        f"Sends {letter.event_type} of {_entity_of(letter)} exactly as recorded, even if newer events were written. The event can "
+        "overwrite a newer profile, or delete a user that was created again after the event. This cannot be undone."
     )
 
 
 def _decision(state: State) -> ObjectAction:
     def run(request: HttpRequest, letter: DeadLetter, values: dict[str, Any]) -> str:
         changed = decide_many(request, [letter], state=state, reason=values["reason"])
-        return f"The dead letter is {State(state).label.lower()} now." if changed else "Nothing changed: the letter is already settled."
+        return f"The dead letter is now {State(state).label.lower()}." if changed else "Not changed: it is redelivered or resolved."
 
     def is_offered(letter: DeadLetter) -> bool:
         if state == State.OPEN:

@@ -27,7 +27,7 @@ from provisioning.admin.dead_letter_filter import FilterPages
 from provisioning.admin.dead_letter_kinds import KindPages
 from provisioning.admin.dead_letter_search import searched
 from provisioning.admin.deliveries import attempts_of
-from provisioning.admin.outcomes.exchanges import exchange_blocks
+from provisioning.admin.outcomes.exchanges import NOT_STORED, exchange_blocks
 from provisioning.admin.outcomes.verdicts import ShowsVerdict, verdict_of_letter
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams, StreamFilter, failure_line
@@ -49,7 +49,7 @@ class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], Sh
     sortable_by = ()
     search_fields = ("key",)
     search_help_text = (
-        "A user id or an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the fingerprint of a kind of failure."
+        "A user id (database|…), an entity (user:database|…), an event id (evt_…), a stream id (est_…) or the fingerprint of a failure."
     )
     fieldsets = (
         ("Request and response of the last attempt", {"fields": ("last_exchanges",), "classes": _FOLDED}),
@@ -64,8 +64,8 @@ class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], Sh
     object_actions = ACTIONS
     primary_action = "redeliver"
     empty_text = (
-        "No dead letters. An event becomes a dead letter after its last failed attempt; later events of the user are still delivered. "
-        "Dead letters are kept until you redeliver or resolve them."
+        "No dead letters. An event becomes a dead letter after its last failed attempt. Later events of the same user are still delivered. "
+        "An open dead letter is kept until you redeliver, resolve or ignore it."
     )
 
     class Media:
@@ -166,18 +166,18 @@ class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], Sh
         label = f"Redeliver {row.event_type} of {entity.text if entity.url else entity.root}"
         return format_html('<button type="submit" class="button" formaction="{}?list" aria-label="{}">Redeliver</button>', place, label)
 
-    @admin.display(description="Last exchanges")
+    @admin.display(description="Requests and responses")
     def last_exchanges(self, row: DeadLetter) -> str:
         last = Attempt.objects.filter(delivery_id=row.delivery_id).order_by("-number").first()
-        return exchange_blocks(last.exchanges) if last is not None else "None stored."
+        return exchange_blocks(last.exchanges) if last is not None else NOT_STORED
 
     @admin.display(description="Event")
     def event(self, row: DeadLetter) -> str:
-        return _shown(row.body) or "The event was already pruned from the log."
+        return _shown(row.body) or "Not available: the event was no longer in the log when the delivery failed."
 
-    @admin.display(description="With the current profile")
+    @admin.display(description="Event with the current profile")
     def rebuilt_event(self, row: DeadLetter) -> str:
-        return _shown(row.rebuilt_body) or "Not used."
+        return _shown(row.rebuilt_body) or "None. No redelivery has sent the current profile of the user."
 
 
 def _is_used(title: str, letter: DeadLetter) -> bool:

@@ -20,7 +20,7 @@ from foundation.admin.list_cells import age_of, two_lines
 from foundation.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from provisioning.admin.outcomes.exchanges import exchange_blocks, laid_out, mapped_resource, remote_before
+from provisioning.admin.outcomes.exchanges import NOT_STORED, exchange_blocks, laid_out, mapped_resource, remote_before
 from provisioning.admin.outcomes.verdicts import ShowsVerdict, Verdict, verdict_of_delivery
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams, attempts_line, error_kind, stream_cells
@@ -54,7 +54,7 @@ def attempts_of(site: admin.AdminSite, delivery_id: int) -> Panel:
         )
         for attempt in tries
     ]
-    columns = ("", "Started (UTC)", "Took", "Outcome", "Trigger", "Error", "Retry (UTC)")
+    columns = ("", "Started (UTC)", "Duration", "Outcome", "Trigger", "Error", "Next attempt (UTC)")
     return Panel("Attempts", columns, rows, "No finished attempts yet.")
 
 
@@ -62,7 +62,7 @@ def deliveries_of_stream(site: admin.AdminSite, request: HttpRequest, stream: Ev
     """Return the newest deliveries of a stream, for staff who may see deliveries."""
     staff = staff_of(request)
     if staff is None or not staff.has_perm("provisioning.view_delivery"):
-        return Panel("Newest deliveries", (), empty_text="Your account may not see deliveries.")
+        return Panel("Newest deliveries", (), empty_text="You do not have permission to see deliveries. Ask an administrator.")
     # The unique index on stream and event returns the rows in this order.
     newest = list(Delivery.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).order_by("-event")[:_DELIVERIES_SHOWN])
     place = f"{site.name}:provisioning_delivery"
@@ -100,7 +100,7 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> 
         )
         for delivery in found
     ]
-    return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream selects this event.")
+    return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream subscribed to this event.")
 
 
 # Labels of the button that opens the page that the advice names. The keys are values of `Verdict.leads_to`.
@@ -130,7 +130,7 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
     )
     readonly_fields = ("stream", "next_attempt", "detail_text")
     hidden_if_empty = ("redeliveries", "detail_text", *_FAILURE, "first_attempt_at", "last_attempt_at", "settled_at")
-    empty_text = "No deliveries yet. Each event that a stream subscribes to becomes a delivery."
+    empty_text = "No deliveries yet. Each event to which an enabled event stream subscribes becomes a delivery."
 
     def __init__(self, model: type[Delivery], admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -154,7 +154,7 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
             EventStream.objects.of(row.tenant_id).filter(pk=row.stream_id, held_since__isnull=False).values_list("held_reason", flat=True)
         )
         if lane is None:
-            return "The delivery is not queued yet."
+            return "The delivery is being queued."
         if (reason := held.first()) is not None:
             return f"Waits while the stream is held: {reason}"
         earlier = Delivery.objects.filter(stream_id=row.stream_id, key=row.key, state=Delivery.State.TODO, position__lt=row.position)
@@ -202,11 +202,11 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     fieldsets = (
         (None, {"fields": ("tenant_id", "delivery", "number", "trigger", "started_at", "duration_ms", "outcome_badge", "retry_at")}),
         ("Failure", {"fields": ("error_class", "error_status", "error_scim_type", "error_message")}),
-        ("Exchanges", {"fields": ("exchanges_text", "log_text")}),
-        ("User data", {"fields": ("mapped", "before")}),
+        ("Requests and log lines", {"fields": ("exchanges_text", "log_text")}),
+        ("Data of the user", {"fields": ("mapped", "before")}),
     )
     readonly_fields = ("outcome_badge", *_BODIES)
-    empty_text = "No attempts yet. Each run of a delivery becomes an attempt; failed attempts include the HTTP exchanges."
+    empty_text = "No attempts yet. Each try to send a delivery is an attempt. Failed attempts include their requests and responses."
 
     class Media:
         css: ClassVar[dict[str, list[str]]] = {"all": ["theme/dead_letters.css"]}
@@ -234,22 +234,22 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     def outcome_badge(self, row: Attempt) -> str:
         return badge(row.get_outcome_display(), _OUTCOMES[row.outcome])
 
-    @admin.display(description="HTTP exchanges")
+    @admin.display(description="Requests and responses")
     def exchanges_text(self, row: Attempt) -> str:
         return exchange_blocks(row.exchanges)
 
-    @admin.display(description="Mapped resource")
+    @admin.display(description="Sent to the server")
     def mapped(self, row: Attempt) -> str:
         """Return the body of the attempt's last write."""
         found = mapped_resource(row.exchanges)
-        return json_block(laid_out(found)) if found is not None else "No write was sent, or its body was not stored."
+        return json_block(laid_out(found)) if found is not None else "Not stored, or the attempt sent no write."
 
-    @admin.display(description="Remote resource before")
+    @admin.display(description="On the server before")
     def before(self, row: Attempt) -> str:
         """Return the resource that the attempt found when it looked the user up."""
         found = remote_before(row.exchanges)
-        return json_block(laid_out(found)) if found is not None else "The lookup found nothing, or its response was not stored."
+        return json_block(laid_out(found)) if found is not None else "Not stored, or the attempt found no account."
 
-    @admin.display(description="Log")
+    @admin.display(description="Log lines of the action")
     def log_text(self, row: Attempt) -> str:
-        return json_block(pretty(row.log_lines)) if row.log_lines else "None stored."
+        return json_block(pretty(row.log_lines)) if row.log_lines else NOT_STORED

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from foundation.admin.badges import Tone
 
+NOT_STORED = "None stored. Only failed attempts keep them, for a limited time."
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -35,7 +36,7 @@ class ShownExchange:
 def exchange_blocks(exchanges: Any) -> SafeString | str:
     """Render the exchanges as blocks, one below the other."""
     shown = [_shown(number, item) for number, item in enumerate(_documents(exchanges), start=1)]
-    return render_to_string("admin/exchanges.html", {"exchanges": shown}) if shown else "None stored."
+    return render_to_string("admin/exchanges.html", {"exchanges": shown}) if shown else NOT_STORED
 
 
 def mapped_resource(exchanges: Any) -> Any:

@@ -165,7 +165,7 @@ def test_the_page_shows_missing_secrets_and_a_run_that_can_exceed_the_time_budge
 def test_an_action_within_its_budget_has_no_warning(browser: Client, action: Action) -> None:
     text = shown(browser.get(page(action)))
 
-    assert "Within the time limit of a run." in text
+    assert "Shorter than the time limit of a run." in text
     assert "Missing:" not in text
     assert TOKEN not in text
 

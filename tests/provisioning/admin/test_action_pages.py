@@ -200,7 +200,7 @@ def test_a_saved_draft_must_be_deployed_and_an_earlier_version_can_be_restored(b
     shown = browser.get(change).content.decode()
     assert "Version 1; the draft has changes that are not deployed" in shown
     deploy = reverse("admin:provisioning_action_action", args=(quote(action.pk), "deploy"))
-    assert "Deliveries now run version 1." in browser.get(deploy).content.decode()
+    assert "instead of version 1." in browser.get(deploy).content.decode()
     browser.post(deploy)
     assert ActionVersion.objects.get(action=action, is_deployed=True).number == 2
 

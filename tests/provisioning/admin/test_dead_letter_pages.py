@@ -434,8 +434,8 @@ def test_the_page_of_an_attempt_shows_requests_responses_and_resources_with_mark
         "/Users/7",
         "30 ms",
         "&lt;b&gt;no&lt;/b&gt;",
-        "Mapped resource",
-        "Remote resource before",
+        "Sent to the server",
+        "On the server before",
         "As it should be",
         "As it was",
     ):
