@@ -35,6 +35,14 @@ _MEANINGS = {
 }
 
 
+# The option of redeliveries of several dead letters.
+FORCE_LABEL = "Send outdated events, too (by force)"
+FORCE_HELP = (
+    "An event is outdated if a newer event of the same user was delivered. An outdated event overwrites a newer profile, or deletes a user "
+    "that was created again. If this is off, outdated events are not sent."
+)
+
+
 class ReasonForm(forms.Form):
     """The reason of a decision."""
 
@@ -62,9 +70,8 @@ class ForcedRedeliveryForm(RedeliveryForm):
 
     force = forms.BooleanField(
         required=False,
-        label="Send old events, too (by force)",
-        help_text="An event is old if a newer event of the same user was delivered. An old event overwrites a newer profile, or deletes a "
-        "user that was created again. If this is off, old events are not sent: their deliveries end as superseded.",
+        label=FORCE_LABEL,
+        help_text=FORCE_HELP,
     )
 
 

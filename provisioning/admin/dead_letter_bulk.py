@@ -25,7 +25,10 @@ from provisioning.models import DeadLetter
 # Largest number of dead letters per confirmation. For more dead letters, "Redeliver all shown" starts a job.
 MOST_AT_ONCE = 1000
 _REDELIVERY = "Each event is sent before newer events of the same user, with a new series of attempts. Other dead letters are not sent."
-_DECISION = "A decision does not send events. Letters stay in the list and can be redelivered until their retention ends."
+_DECISION = (
+    "A decision does not send events. Acknowledged and ignored dead letters can still be redelivered. Ignored and resolved dead letters "
+    "are deleted when the retention of deliveries ends."
+)
 
 
 @admin.action(description="Redeliver selected dead letters", permissions=["redeliver"])
@@ -58,7 +61,11 @@ def _redeliver(model_admin: Any, request: HttpRequest, letters: list[DeadLetter]
     level, text = all_queued(done.count, letters)
     model_admin.message_user(request, text, level)
     if done.blocked:
-        text = f"{done.blocked} deletions were not sent: their users exist again. Redeliver them by force to delete these users."
+        text = (
+            "1 deletion was not sent: its user exists again. Redeliver it by force to delete this user."
+            if done.blocked == 1
+            else f"{done.blocked:,} deletions were not sent: their users exist again. Redeliver them by force to delete these users."
+        )
         model_admin.message_user(request, text, messages.WARNING)
 
 
@@ -70,15 +77,15 @@ def decide_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySe
     if letters and form.is_valid():
         count = decide_many(request, letters, **form.cleaned_data)
         note_act(request, "Decided", ids=[letter.pk for letter in letters], changed=count, **form.cleaned_data)
-        model_admin.message_user(request, f"{count} dead letters changed.", messages.SUCCESS)
+        model_admin.message_user(request, f"{count:,} dead letter{'' if count == 1 else 's'} changed.", messages.SUCCESS)
         return None
-    return _asked(model_admin, request, letters, form, verb="Decide about", effect=_DECISION)
+    return _asked(model_admin, request, letters, form, verb="Change the state of", effect=_DECISION)
 
 
 def _not_included(count: int) -> str:
     if count == 1:
-        return "1 selected letter is not included: it is resolved, or its event is already being redelivered."
-    return f"{count:,} selected letters are not included: they are resolved, or their events are already being redelivered."
+        return "1 selected dead letter is not included: it is resolved, or its event is already being redelivered."
+    return f"{count:,} selected dead letters are not included: they are resolved, or their events are already being redelivered."
 
 
 def _frozen(rows: models.QuerySet[DeadLetter]) -> list[DeadLetter]:
@@ -98,7 +105,8 @@ def _asked(
     further: Sequence[tuple[str, str]] = (),
 ) -> HttpResponse | None:
     if not letters:
-        model_admin.message_user(request, "None of the selected dead letters is open.", messages.WARNING)
+        text = "None of the selected dead letters can be redelivered: they are resolved, or already being redelivered."
+        model_admin.message_user(request, text, messages.WARNING)
         return None
     count = len(letters)
     users = names_of(model_admin.admin_site, request, letters[:NAMED])

@@ -21,7 +21,7 @@ from identity.admin.chosen_rows import lead_to_job
 from identity.admin.refusals import add_to_form, as_text, refusals
 from identity.admin.scope import actor_of
 from provisioning.admin.audit import note_act
-from provisioning.admin.dead_letter_actions import order_of
+from provisioning.admin.dead_letter_actions import FORCE_HELP, FORCE_LABEL, order_of
 from provisioning.admin.dead_letter_page import DeadLetterPage
 from provisioning.admin.dead_letter_search import FilterNotUnderstood, Search, search_of
 from provisioning.admin.outcomes.redelivery_feedback import obstacle_of, outlook_panel
@@ -45,14 +45,10 @@ class SelectionRedeliveryForm(forms.Form):
         min_value=1,
         max_value=FASTEST_RATE,
         initial=RATE_PER_SECOND,
-        label="Letters per second",
-        help_text="Upper limit. New events of the stream are delivered at the same time and share workers and destination.",
+        label="Dead letters per second",
+        help_text="Upper limit of the job. The same workers deliver new events of the stream at the same time, to the same destination.",
     )
-    force = forms.BooleanField(
-        required=False,
-        label="Even if newer events were written",
-        help_text="Overwrites newer profiles, and deletes users that were created again. If off, old events end as superseded.",
-    )
+    force = forms.BooleanField(required=False, label=FORCE_LABEL, help_text=FORCE_HELP)
     reason = forms.CharField(max_length=LONGEST_REASON, help_text="Stored with each dead letter and with the job.")
 
     def __init__(self, *args: Any, may_force: bool, **kwargs: Any) -> None:
@@ -148,7 +144,7 @@ class FilterPages(DeadLetterPage):
         """Redeliver the dead letter with which the job would begin, and show the page of this dead letter."""
         letter = _in_order(stream, search).first()
         if letter is None:
-            form.add_error(None, "No dead letter is left to redeliver.")
+            form.add_error(None, "No dead letter of this filter can be redelivered any longer.")
             return None
         values = form.cleaned_data
         order = order_of(request, values["reason"], force=values.get("force", False))

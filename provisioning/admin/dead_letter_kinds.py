@@ -26,13 +26,14 @@ from provisioning.models import DeadLetter
 _IGNORED_DAYS = 30
 _OF_KIND = {"acknowledge": DeadLetter.State.ACKNOWLEDGED, "ignore": DeadLetter.State.IGNORED, "resolve": DeadLetter.State.RESOLVED}
 _HEAR_AGAIN = "hear"
+STOPPED = "New dead letters of this kind start as open."
 _EXPLAINED = {
-    "acknowledge": "Marks all open letters of this kind as being worked on. New letters of this kind start as open.",
-    "ignore": "Ignores letters of this kind, including new letters until the date. Ignored letters cause no alert, but "
-    "stay listed, counted and redeliverable. After the date new letters start as open. Ignored letters are deleted when the retention "
-    "of deliveries ends.",
-    "resolve": "Marks all letters of this kind as resolved in another way. Their events are not sent.",
-    _HEAR_AGAIN: "New letters of this kind start as open. Letters that are ignored now stay ignored until you open them.",
+    "acknowledge": "Marks all open and ignored dead letters of this kind as being worked on. New dead letters of this kind start as open.",
+    "ignore": "Ignores all dead letters of this kind, and new dead letters until the date. Ignored dead letters cause no alert, and can "
+    "still be redelivered. They are deleted when the retention of deliveries ends.",
+    "resolve": "Marks all dead letters of this kind as resolved in another way, such as manual changes on the server. Their events are not "
+    "sent.",
+    _HEAR_AGAIN: f"{STOPPED} Dead letters that are ignored now stay ignored until you open them.",
 }
 
 
@@ -40,7 +41,9 @@ class IgnoreKindForm(ReasonForm):
     """A reason and an end date. Without an end date, failures would be hidden permanently."""
 
     until = forms.DateField(
-        widget=forms.DateInput(attrs={"type": "date"}), label="Until", help_text="The first day on which new letters start as open."
+        widget=forms.DateInput(attrs={"type": "date"}),
+        label="Ignore until",
+        help_text="From this day on (UTC), new dead letters of this kind start as open.",
     )
     field_order = ("until", "reason")
 
@@ -122,6 +125,6 @@ class KindPages(DeadLetterPage):
             return False
         about = f"Kind {fingerprint} on {stream.pk}"
         note_act(request, f"{decision} kind", about=about, reason=told["reason"], until=form.cleaned_data.get("until"), changed=count)
-        said = "New letters of this kind start as open." if decision == _HEAR_AGAIN else f"{count} dead letters changed."
+        said = STOPPED if decision == _HEAR_AGAIN else f"{count:,} dead letter{'' if count == 1 else 's'} changed."
         self.owner.message_user(request, said, messages.SUCCESS)
         return True

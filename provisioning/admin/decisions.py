@@ -16,6 +16,7 @@ from foundation.admin.panels import Cell
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.dead_letter_actions import AuditedReasonForm
+from provisioning.admin.dead_letter_kinds import STOPPED
 from provisioning.admin.dead_letter_search import address_of
 from provisioning.admin.outcomes.verdicts import Fact, Verdict
 from provisioning.admin.rights import Right, may
@@ -26,7 +27,7 @@ from provisioning.models import Alert, IgnoredKind
 
 def _hear_again(_request: HttpRequest, row: IgnoredKind, _values: dict[str, Any]) -> str:
     triage.stop_ignoring(tenant_id=row.tenant_id, stream_id=row.stream_id, fingerprint=row.fingerprint)
-    return "New letters of this kind start as open."
+    return STOPPED
 
 
 class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAdmin[IgnoredKind]):
@@ -37,12 +38,12 @@ class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAd
     ordering = ("-pk",)
     fields = ("tenant_id", "stream", "fingerprint", "until", "actor", "reason", "created_at")
     readonly_fields = ("stream",)
-    empty_text = "No ignored kinds of failures. Ignore one on the page of dead letters by kind, with a date and a reason."
+    empty_text = "No ignored kinds of failure. To ignore a kind, open “Dead letters”, then “By kind of failure”."
     object_actions = (
         ObjectAction(
             name="hear",
             label="Stop ignoring",
-            explain=lambda *_: "New letters of this kind start as open. Letters that are ignored now stay ignored until you open them.",
+            explain=lambda *_: f"{STOPPED} Dead letters that are ignored now stay ignored until you open them.",
             run=_hear_again,
             form_class=AuditedReasonForm,
         ),
@@ -57,7 +58,7 @@ class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAd
 
 _ALERT_ADVICE = {
     Alert.Kind.NEW_FAILURE: "Open the dead letters of this kind, fix the cause, then redeliver the kind.",
-    Alert.Kind.MANY_OPEN: "Open the kinds of failure, fix the most frequent cause, then redeliver the kind.",
+    Alert.Kind.MANY_OPEN: "Open the failures by kind, fix the most frequent cause, then redeliver the kind.",
     Alert.Kind.OLD_OPEN: "Decide about the oldest dead letters: redeliver, resolve or ignore them.",
     Alert.Kind.HELD: "Fix the destination or its credentials, then resume the event stream. No event is lost.",
     Alert.Kind.NOT_FOUND: "Synchronize the event stream: the server lacks users that existed before the stream.",
@@ -75,7 +76,10 @@ class AlertAdmin(NamesStreams, ReadOnlyAdmin[Alert], ObjectActionsAdmin[Alert]):
         ("All fields", {"fields": ("tenant_id", "stream", "kind", "fingerprint", "facts_text"), "classes": ("collapse",)}),
     )
     readonly_fields = ("stream", "facts_text")
-    empty_text = "No alerts. The admins of the tenant get emails about new kinds of failures, many or old dead letters, and held streams."
+    empty_text = (
+        "No alerts. Administrators of the tenant get an alert about failures of a new kind, many or old dead letters, held streams, and "
+        "users that are missing on a server."
+    )
 
     def has_view_permission(self, request: HttpRequest, obj: Alert | None = None) -> bool:
         return super().has_view_permission(request, obj) and may(request)
@@ -101,10 +105,11 @@ class AlertAdmin(NamesStreams, ReadOnlyAdmin[Alert], ObjectActionsAdmin[Alert]):
         site = self.admin_site.name
         place = "" if stream is None else reverse(f"{site}:events_eventstream_change", args=(quote(stream.pk),))
         letters = address_of(stream_id=row.stream_id, q=row.fingerprint)
+        shown = "Dead letters of this kind" if row.fingerprint else "Dead letters of this stream"
         facts = [
-            Fact("Event stream", Cell("the stream was deleted" if stream is None else str(stream), place)),
-            Fact("Dead letters", Cell("Of this stream", f"{reverse(f'{site}:provisioning_deadletter_changelist')}?{letters}")),
-            Fact("Failures", Cell("By kind", reverse(f"{site}:provisioning_deadletter_kinds"))),
+            Fact("Event stream", Cell("The stream was deleted" if stream is None else str(stream), place)),
+            Fact("Dead letters", Cell(shown, f"{reverse(f'{site}:provisioning_deadletter_changelist')}?{letters}")),
+            Fact("Failures", Cell("Failures by kind", reverse(f"{site}:provisioning_deadletter_kinds"))),
         ]
         why = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in row.facts.items()) or "No details are stored."
         name = row.stream_id if stream is None else str(stream)
@@ -119,6 +124,6 @@ class AlertAdmin(NamesStreams, ReadOnlyAdmin[Alert], ObjectActionsAdmin[Alert]):
             told = ("Not sent", "warn")
         return badge(*told)
 
-    @admin.display(description="Facts")
+    @admin.display(description="Details")
     def facts_text(self, row: Alert) -> str:
         return pretty(row.facts)

@@ -32,7 +32,7 @@ class ConnectionTestForm(forms.Form):
     with_write_check = forms.BooleanField(
         required=False,
         label="With a write check",
-        help_text="Also creates a marked user on the server, changes and reads this user in each update mode, and deletes it. Then "
+        help_text="Also creates a test user on the server, changes and reads this user in each update mode, and deletes it. Then "
         "recommends an update mode.",
     )
 

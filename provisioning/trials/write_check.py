@@ -48,10 +48,10 @@ class WriteCheck:
     def steps(self) -> list[Step]:
         return [
             Step("create", "Create a marked user", self._create, is_needed=True, not_taken=_NOT_TRIED),
-            Step("find", "Find the marked user by externalId", self._find),
+            Step("find", "Find the test user by externalId", self._find),
             *(Step(mode, title, partial(self._update, mode, number)) for number, (mode, title) in enumerate(_MODES.items(), start=1)),
             Step("if_match", "Refusal of an outdated write", self._write_outdated),
-            Step("delete", "Delete the marked user", self._delete, cleans_up_after="create"),
+            Step("delete", "Delete the test user", self._delete, cleans_up_after="create"),
             Step("recommendation", "Recommended update mode", self._recommend),
         ]
 
@@ -121,7 +121,7 @@ class WriteCheck:
         if not self._id:
             self._id = self._id_after_all()
         if not self._id:
-            return Finding("No marked user exists.", "skipped")
+            return Finding("No test user exists.", "skipped")
         try:
             self._session.client.delete(self._match(), Person(self._key, ""))
         except ActionError as error:

@@ -301,7 +301,7 @@ def test_a_bulk_decision_requires_a_confirmation(
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b", "user:c")
     chosen = {"action": "decide_selected", "_selected_action": [letter.pk for letter in letters[:2]]}
-    assert "Decide about 2 dead letters?" in browser.post(place("changelist"), chosen).content.decode()
+    assert "Change the state of 2 dead letters?" in browser.post(place("changelist"), chosen).content.decode()
     browser.post(place("changelist"), {**chosen, "confirmed": "yes", "state": "resolved", "reason": "by hand"})
     assert list(DeadLetter.objects.filter(stream_id=stream.pk).order_by("pk").values_list("state", flat=True)) == [
         "resolved",

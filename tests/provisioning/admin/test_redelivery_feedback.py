@@ -131,7 +131,7 @@ def test_the_confirmation_shows_the_kinds_of_failure_and_which_events_would_be_s
     assert "1 event would be sent." in page
     assert "1 deletion would not be sent: its user exists again." in page
     assert "1 event would end as superseded: a newer event of the same user was written." in page
-    assert "1 selected letter is not included: it is resolved, or its event is already being redelivered." in page
+    assert "1 selected dead letter is not included: it is resolved, or its event is already being redelivered." in page
     assert "400: refused" in page
 
 
