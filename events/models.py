@@ -74,8 +74,10 @@ class Head(models.Model):
     """The bounds of a tenant's log. The row is created with the tenant; if a tenant has no such row, it was deleted."""
 
     tenant_id = models.CharField(primary_key=True, max_length=63)
-    epoch = models.PositiveIntegerField(default=1)
-    position = models.BigIntegerField(default=0)
+    epoch = models.PositiveIntegerField(
+        default=1, help_text="Part of every cursor. After a restore of the log, the epoch is raised and older cursors are refused."
+    )
+    position = models.BigIntegerField(default=0, help_text="The position of the last event.")
     recorded_at = models.DateTimeField(db_default=Now())
     floor = models.BigIntegerField(default=0, help_text="The position of the last pruned event.")
     floor_recorded_at = models.DateTimeField(null=True, help_text="When the last pruned event was recorded.")
@@ -83,9 +85,11 @@ class Head(models.Model):
         max_length=26,
         unique=True,
         default=new_stream_id,
-        help_text="The id of the built-in stream, which every event of GET /events contains.",
+        help_text="The id of the built-in stream. Every event that GET /events returns contains this id.",
     )
-    timeline = models.BigIntegerField(null=True, help_text="The timeline of PostgreSQL on which the log was last numbered.")
+    timeline = models.BigIntegerField(
+        null=True, help_text="The timeline of PostgreSQL on which the last event got its position. Each recovery begins a new timeline."
+    )
 
     def __str__(self) -> str:
         return f"{self.tenant_id}@{self.position}"
@@ -174,7 +178,7 @@ class EventStream(TenantOwned):
     destination_type = models.CharField(max_length=16, choices=[("action", "Action"), ("webhook", "Webhook")], default="action")
     destination = models.JSONField(default=dict, blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.ENABLED)
-    position = models.BigIntegerField(default=0, help_text="The last log position that was dispatched.")
+    position = models.BigIntegerField(default=0, help_text="The position of the last event that the stream has taken from the log.")
     held_since = models.DateTimeField(null=True, blank=True)
     held_reason = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -72,9 +72,7 @@ def _explain_deploying(_request: HttpRequest, action: Action) -> str:
     deployed = actions.deployed_version(action)
     if deployed is None:
         return "Creates a version from the draft. Afterwards, you can add an event stream that runs the action."
-    return (
-        f"Creates a new version from the draft. All further deliveries run the new version. At present they run version {deployed.number}."
-    )
+    return f"Creates a new version from the draft. Deliveries then run the new version instead of version {deployed.number}."
 
 
 def _has_undeployed_changes(action: Action) -> bool:

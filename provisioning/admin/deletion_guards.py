@@ -18,10 +18,12 @@ from provisioning.models import DeletionGuard
 
 class GuardForm(forms.Form):
     threshold = forms.IntegerField(
-        required=False, min_value=0, help_text="User deletions allowed per window. More deletions hold the stream. Empty: no limit."
+        required=False,
+        min_value=0,
+        help_text="Number of users that the stream may delete within the period without your approval. Empty: no threshold.",
     )
     window_minutes = forms.IntegerField(
-        min_value=1, max_value=deletion_guard.LONGEST_WINDOW_SECONDS // 60, initial=60, label="Window in minutes"
+        min_value=1, max_value=deletion_guard.LONGEST_WINDOW_SECONDS // 60, initial=60, label="Period in minutes"
     )
 
 
@@ -40,9 +42,9 @@ def guard_cells(stream: EventStream) -> tuple[Cell, Cell]:
     """Return the row of the guard in the panel of a stream."""
     guard = deletion_guard.guard_of(stream)
     if guard is None:
-        return Cell("Deletion threshold"), Cell("off")
+        return Cell("Deletion threshold"), Cell("Not set")
     window = f"{guard.window_seconds // 60:,} minutes" if guard.window_seconds >= 60 else f"{guard.window_seconds} seconds"
-    return Cell("Deletion threshold"), Cell(f"{guard.threshold:,} in {window}; {guard.counted:,} in this window")
+    return Cell("Deletion threshold"), Cell(f"{guard.threshold:,} in {window}; {guard.counted:,} counted in this period")
 
 
 ACTIONS = (
@@ -50,7 +52,7 @@ ACTIONS = (
         name="allow-deletions",
         label="Allow these deletions",
         explain=lambda _request, stream: (
-            f"{stream.held_reason} If you allow the deletions, the destination deletes these users. "
+            f"{stream.held_reason} If you allow the deletions, the stream is resumed and deletes these users at the destination. "
             "If the deletions are a mistake, disable the stream."
         ),
         run=_allow,
@@ -61,7 +63,8 @@ ACTIONS = (
         name="deletion-threshold",
         label="Set deletion threshold",
         explain=lambda *_: (
-            "Mass deletions are usually a mistake. Above the threshold the whole stream is held until you allow the deletions."
+            "Mass deletions are usually a mistake. If more users than the threshold are to be deleted within the period, the whole stream "
+            "is held until you allow the deletions."
         ),
         run=_set,
         form_class=GuardForm,
@@ -77,4 +80,4 @@ class DeletionGuardAdmin(NamesStreams, ReadOnlyAdmin[DeletionGuard]):
     ordering = ("pk",)
     search_fields = ("=stream_id",)
     search_help_text = "A stream id (est_…)."
-    empty_text = "No stream has a deletion threshold. Set one on the page of a stream."
+    empty_text = "No stream has a deletion threshold. To set one, open an event stream and choose “Set deletion threshold”."

@@ -71,8 +71,8 @@ class StreamAdmin(ServiceAdmin[EventStream]):
     sortable_by = ("name", "created_at")
     search_fields = ("=id", "name")
     readonly_fields = ("outbound_addresses", "position", "held_since", "held_reason", "created_at", "updated_at")
-    empty_text = "No event streams yet. Deploy an action first: a stream sends this tenant's events to the action."
-    deletion_effect = "Its deliveries and dead letters are deleted as well."
+    empty_text = "No event streams yet. Add one to send the events of this tenant to a webhook or to a deployed action."
+    deletion_effect = "The deliveries and dead letters of the stream are deleted as well."
     object_actions = (
         ObjectAction(
             name="enable",
@@ -94,7 +94,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         ObjectAction(
             name="resume",
             label="Resume",
-            explain=lambda _request, stream: f"Waiting events are delivered in order. Reason of the hold: {stream.held_reason}",
+            explain=lambda _request, stream: f"Delivers the waiting events in order. The stream is held because: {stream.held_reason}",
             run=_resume,
             is_offered=lambda stream: stream.held_since is not None and not deletion_guard.is_staged(stream),
         ),
@@ -184,7 +184,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         query, todo = urlencode({"q": stream.pk}), urlencode({"q": stream.pk, "state__exact": "todo"})
         place = self.admin_site.name
         rows = [
-            (Cell("Events that are not dispatched yet"), Cell(str(_recorded_meanwhile(stream)))),
+            (Cell("Events in the log, not in the queue yet"), Cell(str(_recorded_meanwhile(stream)))),
             (
                 Cell("Events in the queue, not delivered yet"),
                 Cell(_bounded(events), f"{reverse(f'{place}:provisioning_delivery_changelist')}?{todo}"),

@@ -39,32 +39,41 @@ class DryRunForm(forms.Form):
         max_length=700,
         initial=USER_NAME,
         label="Link by",
-        help_text="How accounts without an externalId are linked to users: userName, emails.value (verified addresses only), none, or "
-        "<SCIM path>=<JMESPath of the user>, such as employeeNumber=app_metadata.employee_number.",
+        help_text="The attribute that identifies the user of an account without an externalId: userName, emails.value (verified addresses "
+        "only), or <SCIM path>=<JMESPath of the user>, such as employeeNumber=app_metadata.employee_number. Enter none to link no account.",
     )
-    rate = forms.IntegerField(min_value=1, max_value=MOST_PER_SECOND, initial=20, label="Users per second")
+    rate = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_PER_SECOND,
+        initial=20,
+        label="Users per second",
+        help_text="Upper limit. Lower it if the server is slow or limits requests.",
+    )
 
 
 class WriteForm(forms.Form):
     enable = forms.BooleanField(
         required=False,
         label="Enable the stream at the end",
-        help_text="The stream begins with the changes since the start of the synchronization, so that no change is missed.",
+        help_text="The stream also delivers the changes made during the synchronization, so that no change is missed.",
     )
     delete_missing = forms.BooleanField(
-        required=False, label="Delete accounts without a user", help_text="Only accounts with an externalId of this service."
+        required=False,
+        label="Delete accounts without a user",
+        help_text="Deletes accounts whose externalId comes from this service and belongs to no user. Other accounts are never deleted.",
     )
     deletion_limit = forms.CharField(
         max_length=12,
         initial="10",
         label="Deletions without approval",
-        help_text="A number, or a percentage such as 5%. More deletions wait for your approval.",
+        help_text="A number of accounts, or a percentage of the accounts with an externalId of this service, such as 5%. More deletions "
+        "wait for your approval.",
     )
 
 
 def _started(request: HttpRequest, stream_id: str, tenant_id: str, plan: Plan) -> str:
     job = service.start(tenant_id=tenant_id, stream_id=stream_id, plan=plan, actor=actor_of(request))
-    return f"{job.pk} is running. The page of the job shows the progress and the report."
+    return f"Job {job.pk} was started. The page of the job shows the progress and the report."
 
 
 def _dry_run(request: HttpRequest, stream: EventStream, values: dict[str, Any]) -> str:
@@ -95,7 +104,7 @@ def _may_be_written(job: Job) -> bool:
 
 def _resume(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=actor_of(request))
-    return "The synchronization continues where it stopped."
+    return "The synchronization was resumed. It continues where it stopped."
 
 
 def _confirm(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
@@ -112,7 +121,10 @@ STREAM_ACTIONS = (
     ObjectAction(
         name="synchronize",
         label="Synchronize",
-        explain=lambda *_: "Starts with a dry run, which writes nothing. Its report shows the changes and has a button to perform them.",
+        explain=lambda *_: (
+            "Starts a dry run, which looks up all users on the server and writes nothing. The page of its job shows what a synchronization "
+            "would change, and has a button that starts the synchronization."
+        ),
         run=_dry_run,
         is_offered=_leads_to_action,
         form_class=DryRunForm,
@@ -131,7 +143,10 @@ JOB_ACTIONS = (
     ObjectAction(
         name="write",
         label="Write these changes",
-        explain=lambda _request, job: f"The dry run found: {_counts(job)}. Users are examined again, so later changes are included.",
+        explain=lambda _request, job: (
+            f"Starts the synchronization, which writes to the server. The dry run found: {_counts(job)}. The service looks up all users "
+            "again, so later changes are included."
+        ),
         run=_write,
         is_offered=_may_be_written,
         permission=permission_to_end,
@@ -141,7 +156,7 @@ JOB_ACTIONS = (
     ObjectAction(
         name="resume",
         label="Resume",
-        explain=lambda _request, job: f"Continues where it stopped. Reason of the stop: {job.status_details}",
+        explain=lambda _request, job: f"The synchronization continues where it stopped. It stopped because: {job.status_details}",
         run=_resume,
         is_offered=_waits_for(phases.RESUME),
         permission=permission_to_end,
@@ -175,13 +190,13 @@ def jobs_of(site: admin.AdminSite, stream: EventStream) -> Panel | None:
             Cell(job.pk, reverse(f"{site.name}:identity_job_change", args=(quote(job.pk),))),
             Cell(_kind(job)),
             Cell(state_text(job)),
-            Cell(f"{job.created_at:%Y-%m-%d %H:%M} UTC"),
+            Cell(f"{job.created_at:%Y-%m-%d %H:%M}"),
             Cell(_counts(job)),
         )
         for job in service.of_stream(tenant_id=stream.tenant_id, stream_id=stream.pk)[:_JOBS_SHOWN]
     ]
-    empty = "No synchronizations yet. Users that existed before the stream was enabled reach the server with their next change."
-    return Panel("Synchronizations", ("Job", "Kind", "State", "Begun", "Users"), rows, empty_text=empty)
+    empty = "No synchronizations yet. Users that existed before the stream was enabled may be missing on the server. Synchronize them."
+    return Panel("Synchronizations", ("Job", "Kind", "State", "Created (UTC)", "Users"), rows, empty_text=empty)
 
 
 def report_of(site: admin.AdminSite, request: HttpRequest, job: Job) -> Panel:
@@ -237,14 +252,14 @@ class SynchronizationRowAdmin(NamesUsers, ReadOnlyAdmin[SynchronizationRow], Obj
     ordering = ("job", "pk")
     lists_only_found = True
     search_fields = ("=job__id",)
-    search_help_text = "Id of a job."
+    search_help_text = "The id of a synchronization or comparison: the id of its job (job_…)."
     has_history = False
     readonly_fields = ("about_user",)
     fieldsets = (
         (None, {"fields": ("outcome", "reason", "about_user", "scim_id", "job", "recorded_at")}),
         ("Differences", {"fields": ("error_class", "differences"), "classes": ("collapse",)}),
     )
-    empty_text = "No synchronizations yet. Open a stream and choose Synchronize."
+    empty_text = "Enter the id of a job to see its users. To start such a job, open an event stream and choose “Synchronize” or “Compare”."
 
     def heading_of(self, row: SynchronizationRow) -> str:
         user = self.user_of(row)

@@ -15,10 +15,10 @@ class AccountLink(models.Model):
 
     class Origin(models.TextChoices):
         CREATED = "created", "Created by this service"
-        ADOPTED = "adopted", "Taken over"
+        ADOPTED = "adopted", "Existing account, taken over"
         SYNCHRONIZED = "synchronized", "Linked by a synchronization"
-        SEEN = "seen", "Has the user's key"
-        BY_NAME = "by name", "Proven by its name alone"
+        SEEN = "seen", "Found by its externalId"
+        BY_NAME = "by name", "Found by its userName alone"
 
     tenant_id = models.CharField(max_length=63)
     action_id = models.UUIDField()
@@ -28,9 +28,9 @@ class AccountLink(models.Model):
     birth = models.BigIntegerField(help_text="Log position of the event that created the link. Older events are skipped.")
     ended = models.BigIntegerField(null=True, help_text="Log position of the event that deleted the user.")
     position = models.BigIntegerField(help_text="Log position of the last event that changed the link.")
-    user_names = models.JSONField(default=list, help_text="Usernames recently sent to the account.")
-    user_name = models.TextField(blank=True, help_text="The last username that the server confirmed.")
-    keys = models.JSONField(default=list, help_text="Values of externalId recently sent to the account.")
+    user_names = models.JSONField(default=list, help_text="User names recently sent to the account.")
+    user_name = models.TextField(blank=True, help_text="The last user name that the server confirmed.")
+    keys = models.JSONField("externalIds", default=list, help_text="Values of externalId recently sent to the account.")
     is_keyed = models.BooleanField(default=False, help_text="The server has returned the account with the user's externalId.")
     created_there = models.CharField(max_length=64, blank=True, help_text="meta.created as returned by the server.")
     is_missing = models.BooleanField(default=False, help_text="The server answered that the account does not exist.")

@@ -26,9 +26,9 @@ class Alert(models.Model):
     facts = models.JSONField(default=dict, help_text="Counts, times and kinds; never content of a response.")
     created_at = models.DateTimeField(db_default=Now())
     taken_at = models.DateTimeField(null=True, help_text="When a worker began to send the alert. The alert is not sent again.")
-    mailed_to = models.PositiveIntegerField(default=0, help_text="Number of accounts that were mailed.")
+    mailed_to = models.PositiveIntegerField(default=0, help_text="Number of staff accounts to which the alert was mailed.")
     posted_at = models.DateTimeField(null=True, help_text="When the webhook accepted the alert.")
-    problem = models.CharField(max_length=256, blank=True, help_text="Which mails or webhook calls failed.")
+    problem = models.CharField("sending error", max_length=256, blank=True, help_text="Which mails or webhook calls failed.")
 
     class Meta:
         constraints = [

@@ -38,7 +38,7 @@ class DeadLetter(models.Model):
     error_class = models.CharField(max_length=16, choices=FailureClass)
     error_status = models.PositiveIntegerField(null=True)
     error_scim_type = models.CharField(max_length=64, blank=True)
-    fingerprint = models.CharField(max_length=32, help_text="Identical for failures of the same kind.")
+    fingerprint = models.CharField(max_length=32, help_text="Identifies the kind of failure. Search for it to find the same failures.")
     attempts = models.PositiveIntegerField()
     created_at = models.DateTimeField(db_default=Now())
     redelivered_at = models.DateTimeField(null=True)
@@ -50,13 +50,13 @@ class DeadLetter(models.Model):
     )
     redelivery_reason = models.TextField(blank=True)
     redelivery_job = models.CharField(
-        max_length=32, blank=True, db_default="", db_column="redrive", help_text="The last redelivery job that queued it again."
+        max_length=32, blank=True, db_default="", db_column="redrive", help_text="The last redelivery job that queued the event again."
     )
     resolved_at = models.DateTimeField(null=True)
     resolution = models.CharField(max_length=128, blank=True)
     triaged_at = models.DateTimeField(null=True)
     triage_actor = models.CharField(
-        max_length=254, blank=True, db_default="", help_text="Account that acknowledged, ignored or resolved it."
+        max_length=254, blank=True, db_default="", help_text="Account that acknowledged, ignored or resolved the dead letter."
     )
     triage_reason = models.TextField(blank=True, db_default="")
 

@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 class FailureClass(models.TextChoices):
     """Classes of failures, with the values of `provisioning.runs.failures`. The class of a failure determines the next step."""
 
-    TRANSIENT = "transient", "Transient: the destination was busy or unavailable"
+    TRANSIENT = "transient", "Transient: the destination was busy or unreachable"
     CONFIGURATION = "configuration", "Configuration: the destination refuses every request"
-    DATA = "data", "Data: the destination refuses this document"
+    DATA = "data", "Data: the destination refuses the data of this event"
     SHAPE = "shape", "Shape: the response is malformed"
     ACTION = "action", "Action: the action itself failed"
     MISCONFIGURED = "misconfigured", "Misconfigured: the action cannot run"
@@ -109,7 +109,7 @@ class Attempt(models.Model):
     error_status = models.PositiveIntegerField(null=True)
     error_scim_type = models.CharField(max_length=64, blank=True)
     error_message = models.TextField(blank=True)
-    retry_at = models.DateTimeField(null=True, help_text="When the next attempt was planned.")
+    retry_at = models.DateTimeField(null=True, help_text="The time for which the next attempt was planned.")
     exchanges = models.JSONField(default=list, help_text="HTTP exchanges; secrets are masked before storage.")
     log_lines = models.JSONField(default=list)
 

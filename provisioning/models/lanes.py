@@ -21,10 +21,12 @@ class Lane(models.Model):
     key = models.CharField(max_length=400, help_text="The document whose events stay in order, as <kind>:<id>.")
     tenant_id = models.CharField(max_length=63)
     not_before = models.DateTimeField(db_default=Now(), help_text="When the first waiting delivery may run.")
-    lease_until = models.DateTimeField(null=True, help_text="When the claim expires.")
+    lease_until = models.DateTimeField(null=True, help_text="While an attempt runs: when another worker can take over the delivery.")
     token = models.UUIDField(null=True)
-    delivery_id = models.BigIntegerField(null=True, help_text="The delivery that the claim runs.")
-    nudged_until = models.DateTimeField(null=True, help_text="Until then, a message for this lane is assumed to be in the broker.")
+    delivery_id = models.BigIntegerField(null=True, help_text="The delivery whose attempt is running.")
+    nudged_until = models.DateTimeField(
+        null=True, help_text="Until this time, the service assumes that a message asks the workers to deliver the events of this lane."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["stream_id", "key"], name="provisioning_lane_stream_key_unique")]
@@ -45,16 +47,20 @@ class Breaker(models.Model):
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)
     failures = models.PositiveIntegerField(default=0)
-    keys = models.JSONField(default=list, help_text="Distinct order keys that failed, up to the number that opens the breaker.")
+    keys = models.JSONField(
+        "failed entities",
+        default=list,
+        help_text="Users and other entities whose deliveries failed. Too many of them hold the stream.",
+    )
     unauthorized = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="Consecutive 401 answers; ignored while there are no failures."
+        default=0, db_default=0, help_text="Responses with the status 401, one after the other; ignored while there are no failures."
     )
     forbidden_keys = models.JSONField(
         default=list,
         db_default=Value([], models.JSONField()),
-        help_text="Distinct order keys with consecutive 403 answers; ignored while there are no failures.",
+        help_text="Users and other entities with responses with the status 403, one after the other; ignored while there are no failures.",
     )
-    probe_at = models.DateTimeField(null=True, help_text="When one delivery is attempted although the stream is held.")
+    probe_at = models.DateTimeField(null=True, help_text="When the service tries one delivery although the stream is held.")
 
     def __str__(self) -> str:
         return f"{self.stream_id}: {self.failures}"

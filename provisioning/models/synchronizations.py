@@ -22,19 +22,19 @@ class SynchronizationRow(models.Model):
         UPDATED = "updated", "Updated"
         UNCHANGED = "unchanged", "Unchanged"
         MISSING = "missing", "Missing on the server"
-        UNSEARCHABLE = "unsearchable", "Exists on the server, but the search by key does not find it"
+        UNSEARCHABLE = "unsearchable", "On the server, but not found by a search for its externalId"
         DIFFERENT = "different", "Different on the server"
         SKIPPED = "skipped", "Skipped"
         AMBIGUOUS = "ambiguous", "More than one account matches"
         FAILED = "failed", "Failed"
-        EXTRA = "extra", "No user here"
+        EXTRA = "extra", "Account without a user"
         DELETED = "deleted", "Deleted"
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
     outcome = models.CharField(max_length=16, choices=Outcome)
     user_id = models.CharField(max_length=400, help_text="The id of the user, or the correlation key of an account that has no user.")
     scim_id = models.CharField(max_length=512, blank=True)
-    reason = models.TextField(blank=True, help_text="Why it was skipped or failed; secrets are masked.")
+    reason = models.TextField(blank=True, help_text="Why the user was skipped or failed; secrets are masked.")
     error_class = models.CharField(max_length=32, blank=True)
     differences = models.JSONField(default=list, blank=True, help_text="Path, value here, value there; values are masked unless requested.")
     recorded_at = models.DateTimeField(db_default=Now())
@@ -63,10 +63,10 @@ class DeletionGuard(models.Model):
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)
-    threshold = models.PositiveIntegerField(help_text="Number of deletions within a window that need no approval.")
+    threshold = models.PositiveIntegerField(help_text="Number of deletions within a period that need no approval.")
     window_seconds = models.PositiveIntegerField(default=3600)
     window_began_at = models.DateTimeField(db_default=Now())
-    counted = models.PositiveIntegerField(default=0, help_text="Deletions dispatched in this window.")
+    counted = models.PositiveIntegerField(default=0, help_text="Deletions of users that became deliveries in this period.")
     staged_since = models.DateTimeField(null=True, blank=True, help_text="Since when the deletions wait for approval.")
 
     class Meta:

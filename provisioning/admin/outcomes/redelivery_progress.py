@@ -21,14 +21,14 @@ def redelivery_progress(site: admin.AdminSite, _request: HttpRequest, job: Job) 
     lanes = f"Queued again. They wait, because {obstacle}" if obstacle else "Queued again"
     rows = [
         ("Selected", progress.total, "Dead letters when the job was created; later dead letters are not included"),
-        ("Left", progress.left, "Not redelivered yet"),
+        ("Left", progress.left, "Not queued again yet"),
         ("Waiting", progress.under_way, lanes),
         ("Done", progress.done, "Delivered, or skipped because nothing had to change"),
-        ("Superseded", progress.superseded, "A newer event was written meanwhile; nothing was sent"),
+        ("Superseded", progress.superseded, "Not sent, because a newer event of the same user was written"),
         ("Failed again", progress.failed, "Dead letters again"),
         ("Blocked", progress.blocked, "Deletions of users that were created again; redeliver them by force"),
-        ("Skipped", progress.skipped, "Already redelivered before the job reached them"),
-        ("Rate", f"{asked.get('rate')} a second", "At most"),
+        ("Skipped", progress.skipped, "Already redelivered or resolved before the job reached them"),
+        ("Rate", f"{asked.get('rate')} per second", "Upper limit"),
         ("Started by", asked.get("actor") or "-", asked.get("reason") or ""),
     ]
     letters = f"{reverse(f'{site.name}:provisioning_deadletter_changelist')}?{address_of(stream_id=job.target)}"

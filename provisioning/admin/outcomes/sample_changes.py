@@ -30,9 +30,10 @@ def sample_changes(site: admin.AdminSite, request: HttpRequest, letters: Iterabl
     rows: list[Sequence[Cell]] = []
     for letter in tried:
         about = f"{letter.event_type} of {names[letter.pk]}"
-        rows += _rows(about, letter) if time.monotonic() < until else [_told(about, "Not tried: the server answers too slowly.")]
+        rows += _rows(about, letter) if time.monotonic() < until else [_told(about, "Not shown: the server answers too slowly.")]
     count = len(tried)
-    return Panel(f"Changes on the server, of the first {count} dead letters" if count > 1 else "Changes on the server", _COLUMNS, rows)
+    title = f"Changes that the first {count} dead letters would make on the server" if count > 1 else "Changes on the server"
+    return Panel(title, _COLUMNS, rows)
 
 
 def names_of(site: admin.AdminSite, request: HttpRequest, letters: Iterable[DeadLetter]) -> dict[int, str]:
@@ -67,4 +68,4 @@ def _without_changes(shown: Preview) -> str:
     """Return the effect of a request that changes no attribute."""
     if not shown.verb:
         return ""
-    return "The user is deleted." if shown.verb == "DELETE" else "No attribute changes."
+    return "The account would be deleted." if shown.verb == "DELETE" else "No attribute would change."

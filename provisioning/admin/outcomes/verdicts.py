@@ -26,7 +26,8 @@ _ADVICE = {
     FailureClass.CONFIGURATION: "Check the address and the token of the destination, then redeliver.",
     FailureClass.DATA: "Compare the sent resource with the response below. Correct the user or the mapping, "
     "then redeliver with the current profile.",
-    FailureClass.SHAPE: "Compare the response below with the SCIM standard. Select the right server in the action, then redeliver.",
+    FailureClass.SHAPE: "Compare the response below with the SCIM standard. Select the right kind of server in the action and deploy it, "
+    "then redeliver.",
     FailureClass.ACTION: "Read the log of the last attempt. Correct and deploy the action, then redeliver.",
     FailureClass.MISCONFIGURED: "Correct the settings of the action and deploy it, then redeliver.",
     FailureClass.LOST: "Redeliver. If a worker ends again, read the logs of the workers.",

@@ -143,7 +143,7 @@ def test_the_default_mapping_can_be_restored_and_a_table_equal_to_the_default_is
 
 
 def test_the_preview_shows_that_a_user_is_outside_the_scope_or_that_the_scope_fails(browser: Client, action: Action, anna: User) -> None:
-    note = "The action does not provision this user"
+    note = "The scope of the action does not include this user"
     for scope, shown in {"email_verified": note, "!email_verified": "Request", "email": "neither true nor false"}.items():
         update_action(tenant_id=action.tenant_id, action_id=action.pk, changes={"options": {"scope": scope}})
         answer = browser.post(page(action, "mapping"), table_of(ROWS, preview="1", user=anna.user_id)).content.decode()

@@ -366,7 +366,7 @@ def test_a_job_redelivers_all_listed_dead_letters_with_progress_and_cancellation
     run_job(job.pk)
     deliver_all(stream)
     shown = browser.get(page).content.decode()
-    for told in ("1 a second", "Superseded", "Failed again", staff.email):
+    for told in ("1 per second", "Superseded", "Failed again", staff.email):
         assert told in shown
     cancel = reverse("admin:identity_job_action", args=(quote(job.pk), "cancel"))
     assert cancel in shown

@@ -97,7 +97,7 @@ def test_the_page_of_a_dead_letter_names_the_failed_change_the_reason_and_the_fi
     verdict = browser.get(pages_of(user)["letter"]).context["verdict"]
 
     assert verdict.what == "userName is taken"
-    assert "the destination refuses this document (HTTP status 409). 1 attempt." in verdict.why
+    assert "the destination refuses the data of this event (HTTP status 409). 1 attempt." in verdict.why
     assert verdict.advice.startswith("Compare the sent resource with the response")
 
 
