@@ -171,6 +171,6 @@ def entry_cell(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str, e
     """
     entry = LogEntry.objects.filter(tenant_id=tenant_id, event_id=event).values_list("pk", flat=True).first()
     if entry is None:
-        return Cell("no longer in the event log")
+        return Cell("No longer in the event log")
     may_see = site.get_model_admin(LogEntry).has_view_permission(request)
     return Cell("Entry in the event log", reverse(f"{site.name}:events_logentry_change", args=(quote(entry),)) if may_see else "")

@@ -25,7 +25,7 @@ from identity.admin.tenant_scope import ReadOnlyAdmin
 Row = TypeVar("Row", bound=models.Model)
 # The id of the HTML element whose text the button "Copy as JSON" copies.
 MESSAGE_ID = "event-message"
-_WITHOUT_PREVIOUS = "The message of this event does not contain the earlier values."
+_WITHOUT_PREVIOUS = "Unknown: this event does not contain the earlier values."
 
 
 class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
@@ -75,10 +75,10 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         found.append({**button("copy", "Copy as JSON", ""), "copies": MESSAGE_ID})
         if request.user.has_perm(PERMISSION):
             found += [
-                button("all-of-entity", "All events of the entity", log_of(self.admin_site, entity=entity.root)),
-                button("all-of-type", "All events of the type", log_of(self.admin_site, type=event_type)),
-                button("live-of-entity", "Live events of the entity", live_of(self.admin_site, entity=entity.root)),
-                button("live-of-type", "Live events of the type", live_of(self.admin_site, event_type=event_type)),
+                button("all-of-entity", "All events of this entity", log_of(self.admin_site, entity=entity.root)),
+                button("all-of-type", "All events of this type", log_of(self.admin_site, type=event_type)),
+                button("live-of-entity", "Live events of this entity", live_of(self.admin_site, entity=entity.root)),
+                button("live-of-type", "Live events of this type", live_of(self.admin_site, event_type=event_type)),
             ]
         return [*found, *super().buttons_of(request, row)]
 
@@ -92,7 +92,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         lines = '<div class="entity-line">{}</div><div class="entity-line"><a href="{}">All events</a> <a href="{}">Live events</a></div>'
         return format_html(lines, *links)
 
-    @admin.display(description="Also about")
+    @admin.display(description="Other entities")
     def others(self, row: Any) -> str:
         """Name the other entities of the event, such as the member of an organization, each with its kind and a link to its page."""
         entities: list[Entity] = row.other_entities
@@ -104,8 +104,8 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         data = data if isinstance(data, dict) else {}
         found = differences(data.get("previous_object"), data.get("object")) if "previous_object" in data else ()
         rows = [(Cell(one.path), Cell(value_text(one.before)), Cell(value_text(one.after))) for one in found]
-        without = "No field differs from the previous object." if "previous_object" in data else _WITHOUT_PREVIOUS
-        return Panel("What changed", ("Field", "Old", "New"), rows, without)
+        without = "No field differs from the earlier values." if "previous_object" in data else _WITHOUT_PREVIOUS
+        return Panel("What changed", ("Field", "Before", "After"), rows, without)
 
 
 def message_of(event: Event) -> str:

@@ -65,10 +65,10 @@ class LogEntryAdmin(EventPage[LogEntry]):
     hidden_if_empty = ("who", *EventPage.hidden_if_empty)
     fieldsets = (
         (None, {"fields": ("entity_page", "others", "who", "time", "recorded_at", "position", "size", "tenant_id")}),
-        ("Read from this event on", {"fields": ("cursor_before", "command"), "classes": ("collapse",)}),
+        ("Read the event stream from this event on", {"fields": ("cursor_before", "command"), "classes": ("collapse",)}),
     )
     readonly_fields = ("type", "entity_page", "others", "time", "size", "who", "cursor_before", "command")
-    empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a moment."
+    empty_text = "No events yet. Every change of a user, a connection, a group or an organization appears here within a second."
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[LogEntry]:
         return super().get_queryset(request).select_related("event")
@@ -124,7 +124,7 @@ class LogEntryAdmin(EventPage[LogEntry]):
     def who(self, row: LogEntry) -> str:
         return who_of(envelope_of(row.event.body))
 
-    @admin.display(description="Cursor")
+    @admin.display(description="Cursor before this event")
     def cursor_before(self, row: LogEntry) -> str:
         return _cursor_before(row)
 

@@ -43,7 +43,7 @@ class LogSearch(forms.Form):
         values = super().clean() or self.cleaned_data
         for low, high, message in (("first", "last", "position"), ("since", "until", "time")):
             if values.get(low) is not None and values.get(high) is not None and values[low] > values[high]:
-                self.add_error(high, f"The last {message} is before the first {message}.")
+                self.add_error(high, f"“To {message}” is before “From {message}”. Enter a later {message}.")
         return values
 
     @property

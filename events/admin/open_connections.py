@@ -162,13 +162,14 @@ def _clients(tenant_id: str, found: OpenConnections) -> list[Client]:
 
 def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
     """Return the text and the level of the message that reports a test event."""
-    unheard = f" {fate.silent_processes} processes did not answer in time." if fate.silent_processes else ""
+    count = fate.silent_processes
+    unheard = f" {count} process{'' if count == 1 else 'es'} did not answer in time, so their streams are not counted." if count else ""
     if not fate.arrivals:
-        reason = f"the filters of {fate.left_out} of its open streams exclude every event" if fate.left_out else "no open stream"
+        reason = f"the filters of its open streams ({fate.left_out}) exclude the test event" if fate.left_out else "it has no open stream"
         return messages.WARNING, f"{client_name} got no test event: {reason}.{unheard}"
     times = ", ".join(f"{elapsed:.1f} ms" for elapsed in fate.written)
     reached = f"The test event reached {len(fate.written)} of {len(fate.arrivals)} open streams of {client_name}"
-    behind = f" {fate.waiting} still write earlier events." if fate.waiting else ""
+    behind = f" In {fate.waiting}, the test event waits until earlier events are written." if fate.waiting else ""
     level = messages.WARNING if fate.waiting else messages.SUCCESS
     return level, f"{reached}{f' after {times}' if times else ''}.{behind}{unheard}"
 

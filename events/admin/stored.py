@@ -53,7 +53,7 @@ class EventAdmin(NamesEntities, EventPage[Event]):
     search_help_text = "An event id (evt_…) or an entity (user:database|…)."
     fields = ("entity_page", "others", "time", "place", "tenant_id")
     readonly_fields = ("entity_page", "others", "place")
-    empty_text = "No events yet. The first change of a user or a connection records one."
+    empty_text = "No events yet. Each change of a user, a connection, a group or an organization is recorded as an event."
 
     def event_in(self, row: Event) -> Event:
         return row
@@ -73,7 +73,7 @@ class EventAdmin(NamesEntities, EventPage[Event]):
         """Return the position of the event, with a link to its entry if the account may see the log."""
         position = LogEntry.objects.filter(pk=row.pk).values_list("position", flat=True).first()
         if position is None:
-            return "Not in the log: the event has no position yet, or its entry was pruned."
+            return "Not in the log: the event has no position yet, or the log no longer contains the event."
         if not row.may_see_log:  # type: ignore[attr-defined]  # set by `get_object`
             return f"Position {position}"
         page = reverse(f"{self.admin_site.name}:events_logentry_change", args=(row.pk,))
@@ -85,7 +85,7 @@ class OutboxAdmin(ReadOnlyAdmin[Outbox]):
     list_display = ("event", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
-    empty_text = "No event waits for a position. This is the normal state."
+    empty_text = "Every event has a position in the log. This is the normal state."
 
 
 class HeadAdmin(ReadOnlyAdmin[Head]):
@@ -95,7 +95,7 @@ class HeadAdmin(ReadOnlyAdmin[Head]):
     sortable_by = ()
     ordering = ("pk",)
     search_fields = ("tenant_id__exact",)
-    empty_text = "No logs yet. A tenant's log is created with the tenant."
+    empty_text = "No logs yet. The log of a tenant is created with the tenant."
 
 
 class MarkAdmin(ReadOnlyAdmin[Mark]):
@@ -126,7 +126,7 @@ class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStrea
     sortable_by = ()
     search_fields = ("id__exact", "name")
     fields = ("tenant", "id", "name", "subscriptions", "destination_type", "status", "position", "held_since", "held_reason")
-    empty_text = "No event streams yet. A stream sends this tenant's events to an action or a web address."
+    empty_text = "No event streams yet. A stream sends the events of this tenant to an action or a webhook."
 
 
 def pages_of_events(site: admin.AdminSite, request: HttpRequest, events: Iterable[Event]) -> dict[int, str]:

@@ -49,21 +49,21 @@ def test_the_menu_of_an_event_leads_to_events_of_the_same_entity_and_type(browse
     entity = urlencode({"entity": f"user:{user.user_id}"})
 
     assert links_of(head_of(page_of(browser, user, model))) == {
-        "All events of the entity": f"{log}?{entity}",
-        "All events of the type": f"{log}?type=user.created",
-        "Live events of the entity": f"{live}?{entity}",
-        "Live events of the type": f"{live}?event_type=user.created",
+        "All events of this entity": f"{log}?{entity}",
+        "All events of this type": f"{log}?type=user.created",
+        "Live events of this entity": f"{live}?{entity}",
+        "Live events of this type": f"{live}?event_type=user.created",
     }
 
 
 def test_the_linked_log_and_live_page_have_the_filters_of_the_links(browser: Client, user: User) -> None:
     links = links_of(head_of(page_of(browser, user, "logentry")))
 
-    listed = browser.get(links["All events of the type"]).context["cl"].result_list
+    listed = browser.get(links["All events of this type"]).context["cl"].result_list
     assert [row.event.type for row in listed] == ["user.created"]
-    live = browser.get(links["Live events of the type"]).context
+    live = browser.get(links["Live events of this type"]).context
     assert live["chosen_types"] == {"user.created"}
-    assert browser.get(links["Live events of the entity"]).context["entity"] == f"user:{user.user_id}"
+    assert browser.get(links["Live events of this entity"]).context["entity"] == f"user:{user.user_id}"
 
 
 @pytest.mark.parametrize("model", MODELS)
