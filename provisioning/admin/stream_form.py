@@ -31,6 +31,15 @@ _PLACES = {
 }
 
 
+# Errors of the management interface, in the words of a form.
+_IN_FORMS = {
+    "Missing required property": "This field is required",
+    "Object didn't pass validation for format uri": "Enter an address, such as https://host/path",
+    "An address that begins with https:// is expected": "Enter an address that begins with https://",
+    "An address without user name and fragment is expected": "Enter an address without a user name and without a #",
+}
+
+
 def _hidden_text(label: str, help_text: str = "") -> forms.CharField:
     """Return a field that never shows the stored value."""
     widget = forms.PasswordInput(attrs={"autocomplete": "off"})
@@ -56,8 +65,8 @@ class StreamForm(ServiceForm):
         widget=forms.TextInput(attrs={"size": 60}),
     )
     method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="Authentication of requests")
-    token = _hidden_text("Token", "Sent as Authorization: Bearer.")
-    username = forms.CharField(required=False, max_length=128, label="Username")
+    token = _hidden_text("Token", "Sent in the header Authorization, after the word Bearer.")
+    username = forms.CharField(required=False, max_length=128, label="User name")
     password = _hidden_text("Password")
     header_key = forms.CharField(required=False, max_length=128, label="Name of the header", help_text="Such as X-Api-Key.")
     header_value = _hidden_text("Value of the header")
@@ -152,4 +161,5 @@ class StreamForm(ServiceForm):
             parse_configuration(self.destination(), allow_http=settings.OUTBOUND_ALLOW_HTTP)
         except ConfigurationRefused as error:
             place = _PLACES.get(error.name, "webhook_endpoint")
-            self.add_error(place, f"{str(error).removesuffix('.')}.")
+            text = str(error).removesuffix(".")
+            self.add_error(place, f"{_IN_FORMS.get(text, text)}.")

@@ -50,7 +50,9 @@ class ConnectionProbe:
     def _address(self) -> Finding:
         session = self._session
         found = session.sender.addresses(session.settings.base_url, deadline=session.deadline)
-        return Finding(f"The host has {counted(len(found), 'allowed address', 'allowed addresses')}.", details={"addresses": found[:20]})
+        return Finding(
+            f"The host has {counted(len(found), 'allowed IP address', 'allowed IP addresses')}.", details={"addresses": found[:20]}
+        )
 
     def _connection(self) -> Finding:
         session = self._session
@@ -107,14 +109,14 @@ class ConnectionProbe:
                 "The write check tests the filter completely."
             )
             return Finding("A search for the externalId of a listed user does not find that user.", "failed", advice)
-        return Finding("Exact: it finds the expected user, and no user for unused values.")
+        return Finding("The search is exact: it finds the expected user, and no user for unused values.")
 
     def _user_name_filter(self) -> Finding:
         try:
             found = self._session.client.filtered("userName", f"{uuid.uuid4().hex}@nobody.invalid")
         except FilterRefused as refused:
             return Finding(
-                f"The server refuses the filter: {refused}.", "warning", "Needed only if the server refuses filters on externalId."
+                f"The server refuses the filter: {refused}.", "warning", "The service needs this filter only if filters on externalId fail."
             )
         if found:
             return Finding("A search for an unused userName returned users.", "warning", "The fallback by userName will not be used.")
@@ -130,7 +132,8 @@ class ConnectionProbe:
         if mode in _PATCH_MODES and offers["patch"] is False:
             advice = "Set update_mode to put, or run the write check to test whether PATCH works anyway."
             return Finding("The server reports no support for PATCH, but the action uses it.", "warning", advice, offers)
-        return Finding(f"Read. PATCH: {_word(offers['patch'])}; filters: {_word(offers['filter'])}.", details=offers)
+        text = f"According to the server, PATCH is {_word(offers['patch'])}, and filters are {_word(offers['filter'])}."
+        return Finding(text, details=offers)
 
     def _schemas(self) -> Finding:
         try:
@@ -171,4 +174,4 @@ def _supported(config: Mapping[str, Any], name: str) -> bool | None:
 
 
 def _word(said: bool | None) -> str:  # noqa: FBT001  (a value of the server's answer)
-    return "unknown" if said is None else "yes" if said else "no"
+    return "not mentioned" if said is None else "supported" if said else "not supported"

@@ -87,11 +87,11 @@ class _UserRun:
         needed = partial(Step, is_needed=True, not_taken="Not run: an earlier step failed.")
         return [
             needed("connect", "Connect", self._connect),
-            needed("scope", "Scope", self._judge),
-            needed("look_up", "Look up", self._look_up),
-            needed("match", "Match", self._find),
-            needed("map", "Map", self._map),
-            needed("write", "Write", partial(self._difference, waiting) if dry_run else self._write),
+            needed("scope", "Check the scope", self._judge),
+            needed("look_up", "Search by externalId", self._look_up),
+            needed("match", "Find the account", self._find),
+            needed("map", "Map the attributes", self._map),
+            needed("write", "Compare" if dry_run else "Write", partial(self._difference, waiting) if dry_run else self._write),
         ]
 
     def _connect(self) -> Finding:
@@ -164,7 +164,7 @@ class _UserRun:
             return Finding(foreseen.text, "failed", foreseen.advice, details)
         verb = "create the user" if self._match is None else "update the user"
         text = f"Would {verb}: {counted(len(found), 'attribute')} differ{'s' if len(found) == 1 else ''}." if found else "No changes."
-        advice = f"{waiting} waiting deliveries of this user will be written first." if waiting else ""
+        advice = f"{counted(waiting, 'waiting delivery', 'waiting deliveries')} of this user will be sent first." if waiting else ""
         if foreseen is not None:
             text = f"{text} {foreseen.text}"
         return Finding(text, "warning" if waiting or foreseen is not None else "ok", advice, details)

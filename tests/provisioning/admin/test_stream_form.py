@@ -72,13 +72,13 @@ def secrets_of(stream: EventStream) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("sent", "sentence"),
     [
-        ({"webhook_endpoint": ""}, "Missing required property"),
+        ({"webhook_endpoint": ""}, "This field is required"),
         ({"webhook_endpoint": "http://hooks.example.test"}, "begins with https://"),
-        ({"webhook_endpoint": "https://me:pw@hooks.example.test"}, "without user name"),
+        ({"webhook_endpoint": "https://me:pw@hooks.example.test"}, "without a user name"),
         ({"token": ""}, "This field is required"),
         ({"token": "line\r\nbreak"}, "Printable ASCII"),
         ({"method": "basic", "username": "a:b", "password": "p"}, "without a colon"),
-        ({"method": "basic", "username": "", "password": "p"}, "Missing required property"),
+        ({"method": "basic", "username": "", "password": "p"}, "This field is required"),
         ({"method": "custom_header", "header_key": "Host", "header_value": "v"}, "does not set itself"),
         ({"signing_secret": "short"}, "whsec_"),
         ({"destination_type": "action"}, "Choose the action"),

@@ -180,4 +180,4 @@ def test_a_user_is_provisioned_on_demand_and_every_step_is_shown(browser: Client
 
 
 def test_the_page_shows_the_next_step_if_no_action_is_deployed(browser: Client, ada: User) -> None:
-    assert "No deployed action" in shown(browser, ada, "provision")
+    assert "No action for a SCIM server is deployed" in shown(browser, ada, "provision")
