@@ -59,7 +59,7 @@ def test_a_suspect_is_confirmed_on_its_page_with_an_entry_in_the_audit_log(brows
     browser.post(page)
     row.refresh_from_db()
     assert (row.is_suspect, row.origin) == (False, "adopted")
-    assert AuditEntry.objects.filter(tenant_id=tenant.pk, act="Confirm").exists()
+    assert AuditEntry.objects.filter(tenant_id=tenant.pk, act="Confirm link").exists()
 
 
 def test_a_link_to_a_created_account_can_be_confirmed_only_if_no_sent_name_is_stored(browser: Client, tenant: Tenant) -> None:
