@@ -134,7 +134,7 @@ class Trial(models.Model):
     action = models.ForeignKey(Action, on_delete=models.CASCADE, related_name="trials")
     kind = models.CharField(max_length=16, choices=Kind)
     outcome = models.CharField(max_length=16, choices=Outcome, default=Outcome.RUNNING)
-    actor = models.CharField(max_length=254, help_text="Account or client that started the trial.")
+    actor = models.CharField(max_length=254, help_text="Account or client that started the test.")
     user_id = models.CharField(max_length=400, blank=True)
     version = models.PositiveIntegerField(null=True, help_text="The version that ran; empty for the draft.")
     summary = models.TextField(blank=True)

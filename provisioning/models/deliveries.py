@@ -89,7 +89,7 @@ class Attempt(models.Model):
         DELIVERED = "delivered", "Delivered"
         SKIPPED = "skipped", "Skipped"
         FAILED = "failed", "Failed"
-        HELD = "held", "Held"
+        HELD = "held", "Held: the stream was held, so the attempt does not count"
         LOST = "lost", "Lost: the worker ended"
 
     class Trigger(models.TextChoices):
