@@ -363,7 +363,7 @@ def test_a_token_is_sent_only_over_https_or_to_this_machine(browser: Browser, te
     found = {snippet.title: snippet.text for snippet in browser.get(page(api, "test")).context["snippets"]}
     assert ("Call the API, with curl" in found) is is_called
     if is_called:
-        assert found["Call the API, with curl"].startswith("# Replace the address by an endpoint of the API.\n")
+        assert found["Call the API, with curl"].startswith("# Replace the address with an endpoint of the API.\n")
 
 
 @pytest.mark.parametrize(

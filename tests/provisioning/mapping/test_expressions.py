@@ -105,7 +105,7 @@ def test_an_invalid_expression_is_refused(expression: str) -> None:
 
 
 def test_the_refusal_of_an_unknown_function_lists_the_known_functions() -> None:
-    with pytest.raises(ExpressionRefused, match=r"no function nothing\(\); there are abs, ceil, coalesce, "):
+    with pytest.raises(ExpressionRefused, match=r"no function nothing\(\). The functions are abs, ceil, coalesce, "):
         compile_expression("nothing(email)")
 
 
