@@ -47,10 +47,12 @@ _ACTORS = {"staff": "Staff", "client": "Client", "command": "Command line", "ser
 class AuditSearch(forms.Form):
     """The search of the audit log. All fields are optional. Times are UTC. `types` has the name of each kind of object, by its label."""
 
-    actor = forms.CharField(required=False, max_length=254, label="Who", help_text="Email address of staff, or the name of a client.")
-    kind = forms.ChoiceField(required=False, choices=[("", "Everything"), *AuditEntry.Kind.choices], label="What")
+    actor = forms.CharField(
+        required=False, max_length=254, label="Who", help_text="Email address of a staff account, or the name of a client."
+    )
+    kind = forms.ChoiceField(required=False, choices=[("", "Everything"), *AuditEntry.Kind.choices], label="What was done")
     object_type = forms.ChoiceField(required=False, label="Kind of object")
-    object_id = forms.CharField(required=False, max_length=400, label="Object", help_text="Id of the object.")
+    object_id = forms.CharField(required=False, max_length=400, label="Id of the object")
     since = forms.DateTimeField(required=False, widget=Moment, label="From time")
     until = forms.DateTimeField(required=False, widget=Moment, label="To time")
     act = forms.UUIDField(required=False, widget=forms.HiddenInput)
@@ -121,7 +123,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     change_form_template = "admin/audit_entry.html"
     has_history = False
     hidden_if_empty = ("ip", "user_agent", "reason", "more")
-    empty_text = "No changes yet. Every change by staff appears here at once and cannot be removed."
+    empty_text = "No changes yet. Each change by staff, the management API or a command appears here at once and stays."
     readonly_fields = ("when", "who", "what", "object_page", "same_act", "more")
     fields = ("when", "who", "actor_kind", "ip", "user_agent", "what", "object_page", "reason", "more", "same_act", "tenant_id")
 
@@ -261,11 +263,11 @@ def _values(_request: HttpRequest, row: Any) -> Panel | None:
         for one in differences(row.before or {}, row.after or {})
     ]
     rows += [
-        (Cell(name.replace("_", " ")), Cell(_shown(json.dumps(value))), Cell("(changed, never shown)"))
+        (Cell(name.replace("_", " ")), Cell(_shown(json.dumps(value))), Cell("Changed, never shown"))
         for name, value in (row.before or {}).items()
         if row.after is not None and value == row.after.get(name, ...)
     ]
-    return Panel("Before and after", ("Field", "Before", "After"), rows, "No differences in the row itself.")
+    return Panel("Before and after", ("Field", "Before", "After"), rows, "The entry contains no changed values.")
 
 
 def _named(names: Mapping[str, str], column: str, value: str | None) -> str:

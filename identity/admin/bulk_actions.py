@@ -26,8 +26,8 @@ AT_ONCE = 100
 _FEW = 10
 _REFUSALS_SHOWN = 10
 _BY_JOB = (
-    "A job processes these rows. The page of the job shows the progress and has a button to cancel. Changes made until then are kept. "
-    "Rows that match only later are not included."
+    "A job processes these rows. The page of the job shows the progress, and has a button that cancels the job; a canceled job keeps the "
+    "changes that it has already made. Rows that match the filter only later are not included."
 )
 
 ListAction = Callable[[Any, HttpRequest, models.QuerySet[Any]], HttpResponse | None]
@@ -71,7 +71,7 @@ def _answer(
     count = bounded_count(rows.order_by(), MOST_ROWS)
     tenant, is_job = "", count > AT_ONCE
     if not count or count > MOST_ROWS:
-        text = "None of the selected rows exists." if not count else f"More than {MOST_ROWS:,} rows match. Filter the list first."
+        text = "The selected rows no longer exist." if not count else f"More than {MOST_ROWS:,} rows are selected. Filter the list first."
         model_admin.message_user(request, text, messages.WARNING)
         return None
     if is_job:
@@ -108,7 +108,7 @@ def _has_grown(form: BulkForm, count: int) -> bool:
     shown = form.cleaned_data["shown"]
     if count <= shown + max(_FEW, shown // _FEW):
         return False
-    form.add_error(None, f"Now {count:,} rows match instead of {shown:,}. Nothing was changed. Check the rows and confirm again.")
+    form.add_error(None, f"Now {count:,} rows are selected instead of {shown:,}. Nothing was changed. Check the rows and confirm again.")
     return True
 
 
@@ -129,7 +129,7 @@ def _do_at_once(model_admin: Any, request: HttpRequest, rows: models.QuerySet[An
     for sentence in refused[:_REFUSALS_SHOWN]:
         model_admin.message_user(request, sentence, messages.ERROR)
     if len(refused) > _REFUSALS_SHOWN:
-        model_admin.message_user(request, f"{len(refused) - _REFUSALS_SHOWN} more were refused.", messages.ERROR)
+        model_admin.message_user(request, f"The service refused {len(refused) - _REFUSALS_SHOWN} more rows.", messages.ERROR)
     if count:
         model_admin.message_user(request, f"{count} {_noun(model_admin, count)} {act.done}.", messages.SUCCESS)
 

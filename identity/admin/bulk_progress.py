@@ -56,13 +56,13 @@ def bulk_progress(_request: HttpRequest, job: Job) -> Panel:
     by = of_document(job.parameters["by"], job=job.pk)
     counts = {name: int(job.summary.get(name, 0)) for name in ("total", "done", "failed", "gone")}
     rows = [
-        ("Selected", f"{counts['total']:,}", "Rows that matched when the job started"),
+        ("Selected", f"{counts['total']:,}", "Rows that were selected when the job started"),
         ("Done", f"{counts['done']:,}", ""),
-        ("Failed", f"{counts['failed']:,}", "Refused and unchanged, for the reasons below"),
-        ("Gone", f"{counts['gone']:,}", "Deleted before the job reached them"),
-        ("Left", f"{counts['total'] - job.rows_done:,}", "Not changed" if job.is_finished else "Waiting"),
+        ("Failed", f"{counts['failed']:,}", "Not changed, for the reasons below"),
+        ("Already deleted", f"{counts['gone']:,}", "Deleted by another request before the job processed them"),
+        ("Left", f"{counts['total'] - job.rows_done:,}", "Not processed and not changed" if job.is_finished else "Not processed yet"),
         ("Started by", by.actor.name, f"from {by.ip}" if by.ip else ""),
         ("Reason", by.reason or "-", ""),
     ]
     audit = f"{reverse('admin:identity_auditentry_changelist')}?{urlencode({'act': str(by.id)})}"
-    return figures("Action on many rows", rows, more_url=audit, more_text="All changes in the audit log")
+    return figures("Action on many rows", rows, more_url=audit, more_text="All changes of this job in the audit log")

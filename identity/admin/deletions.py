@@ -71,5 +71,5 @@ def kind_of(number: int, kind: str) -> str:
 def _progress(row: Any) -> tuple[str, Tone]:
     job = deletion_job(row.tenant_id, row.pk)
     if job is None or job.status == job.Status.FAILED:
-        return "Deletion stopped. Delete it again", "bad"
+        return "Deletion failed: delete again", "bad"
     return f"Being deleted, {percentage(job)} %", "warn"

@@ -16,7 +16,7 @@ from identity.messages.numbers import masked_address, masked_number
 from identity.models import EnrolledFactor, User
 
 Kind = EnrolledFactor.Kind
-_WHAT_ENDS = "Remembered browsers must use a second factor again"
+_WHAT_ENDS = "In remembered browsers, the user is asked for a second factor again"
 
 
 class ReasonForm(forms.Form):
@@ -28,7 +28,7 @@ class ReasonForm(forms.Form):
 
 
 class ResetForm(ReasonForm):
-    removes_passkeys = forms.BooleanField(required=False, label="Remove the passkeys, too")
+    removes_passkeys = forms.BooleanField(required=False, label="Remove the passkeys as well")
 
 
 def shown_address(factor: EnrolledFactor) -> str:
@@ -59,15 +59,16 @@ def _remove(_request: HttpRequest, row: EnrolledFactor, values: dict[str, Any]) 
 def _reset(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     keeps = not values["removes_passkeys"]
     count = remove_all_factors(tenant_id=row.tenant_id, user_id=row.user_id, reason=values["reason"], keeps_passkeys=keeps)
-    return f"{count} factors of {label_of(row)} removed."
+    return f"{count} factor{'' if count == 1 else 's'} of {label_of(row)} removed."
 
 
 RESET = ObjectAction(
     "reset-factors",
     "Reset second factors",
     lambda _request, row: (
-        f"This removes all second factors of {label_of(row)} and the recovery code. Until the user enrolls a new factor, the password "
-        f"may be enough to log in. {_WHAT_ENDS}. If a factor is a telephone number, all sessions end. Check that the user requested this."
+        f"All second factors of {label_of(row)} and the recovery code are removed. Until the user enrolls a new factor, the password "
+        f"may be enough to log in. {_WHAT_ENDS}. If a factor is a telephone number, all sessions of the user end. "
+        "First check that the request comes from the user."
     ),
     _reset,
     is_offered=lambda row: EnrolledFactor.objects.of(row.tenant_id).filter(user=row, is_confirmed=True).exists(),
@@ -90,7 +91,7 @@ class EnrolledFactorAdmin(ReadOnlyAdmin[EnrolledFactor], ObjectActionsAdmin[Enro
     ordering = ("-pk",)
     actions = ()
     fields = ("device", "tenant", "user", "kind", "name", "shown_address", "is_confirmed", "relying_party", "created_at", "last_used_at")
-    empty_text = "No second factors or passkeys."
+    empty_text = "No second factors or passkeys yet. Users set them up at a login or on their account page."
     object_actions = (
         ObjectAction("remove", "Remove factor", _effect, _remove, form_class=ReasonForm, is_dangerous=True, needs_proof=True),
     )

@@ -11,6 +11,7 @@ from foundation.admin.badges import badge
 from identity.admin.deletions import DeletedInPartsAdmin
 from identity.admin.people.group_panels import ADDITIONS, MEMBERS, ROLES, GroupPanels
 from identity.admin.relations import RelationAdmin
+from identity.admin.service_form import ServiceForm
 from identity.models import Group, GroupMember, GroupRole, Role, User
 from identity.services import groups
 from identity.services.failures import Invalid
@@ -22,16 +23,22 @@ _OWNERS = {
 }
 
 
+class GroupForm(ServiceForm):
+    class Meta:
+        model = Group
+        fields = ()  # The fieldsets of the admin class list the fields.
+        help_texts = {"external_id": "Id of the group in another system, such as a directory."}
+
+
 class GroupAdmin(DeletedInPartsAdmin[Group]):
+    form = GroupForm
     list_display = ("name", "type", "connection", "organization", "id", "created_at", "tenant")
     list_filter = ("type", "connection", "organization")
     list_select_related = ("connection", "organization", "tenant")
     search_fields = ("name", "=id", "=external_id")
     autocomplete_fields = ("connection", "organization")
     empty_text = "No groups yet. Add one for the whole tenant, for an organization, or for the directory of a connection."
-    deletion_effect = (
-        "The memberships of the group and its assignments of roles are deleted first, with one event each. Users and roles stay."
-    )
+    deletion_effect = "The memberships and the role assignments of the group are deleted first, with one event each. Users and roles stay."
 
     id_field = "id"
     object_actions = ADDITIONS
@@ -45,7 +52,10 @@ class GroupAdmin(DeletedInPartsAdmin[Group]):
     def get_fieldsets(self, request: HttpRequest, obj: Group | None = None) -> Any:
         own = ["name", "type", "connection", "organization", "description", "external_id"]
         if obj is None:
-            hint = "For a group of the tenant, leave connection and organization empty. Otherwise choose the connection or organization."
+            hint = (
+                "The type says where the group belongs: to the whole tenant, to an organization, or to the directory of a connection. "
+                "Choose the organization or the connection; for the type Tenant, leave both empty."
+            )
             return [(None, {"fields": own, "description": hint})]
         return [(None, {"fields": own}),
                 ("Set by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
@@ -79,8 +89,9 @@ class GroupMemberAdmin(RelationAdmin[GroupMember]):
     list_select_related = ("group", "user", "nested_group", "tenant")
     search_fields = ("=user__user_id", "=group__id")
     search_help_text = "Id of a user or of a group."
-    empty_text = "No members yet. Add a user to a group here."
-    deletion_effect = "Subscribers receive group.member.deleted."
+    empty_text = "No members yet. Add one to put a user into a group."
+    hint = "Choose a user or a nested group. The members of a nested group count as members. Only a group of a connection can be nested."
+    deletion_effect = "The member loses the roles of the group. Subscribers receive group.member.deleted."
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         return ["group"]
@@ -109,7 +120,8 @@ class GroupRoleAdmin(RelationAdmin[GroupRole]):
     list_select_related = ("group", "role", "tenant")
     search_fields = ("=group__id", "=role__id")
     search_help_text = "Id of a group or of a role."
-    empty_text = "No roles of groups yet. Assign a role to a group here, and all its members have it."
+    empty_text = "No roles of groups yet. Add one to give all members of a group a role."
+    hint = "All members of the group get the role in the whole tenant."
     deletion_effect = "All members of the group lose the role. Subscribers receive group.role.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:

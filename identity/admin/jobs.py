@@ -42,7 +42,15 @@ def _cancel(request: HttpRequest, job: Job, _values: dict[str, Any]) -> str:
     return "Job canceled."
 
 
-_COUNTED = ("inserted", "updated", "done", "failed", "gone", "exported")
+# The counts of a job and their names on its page.
+_COUNTED = {
+    "inserted": "added",
+    "updated": "updated",
+    "done": "done",
+    "failed": "failed",
+    "gone": "already deleted",
+    "exported": "exported",
+}
 
 
 class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
@@ -56,18 +64,19 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     ordering = ("-created_at", "-pk")
     indexed_filters = ("created_at",)
     search_fields = ("=id",)
+    search_help_text = "Id of a job."
     fields = ("tenant", "progress", "rows", "time_left", "connection", "status_details", "started_at", "finished_at",
               "created_at", "updated_at")  # fmt: skip
     readonly_fields = ("what", "state", "progress", "rows", "time_left")
     hidden_if_empty = ("rows", "time_left", "connection", "status_details", "started_at", "finished_at")
     empty_text = (
-        "No jobs yet. Imports and exports of users start with the management API. An action on many rows starts in the list of these rows."
+        "No jobs yet. Start imports and exports of users with the management API. An action on more than 100 rows of a list is a job, too."
     )
     object_actions: Sequence[ObjectAction] = (
         ObjectAction(
             name="cancel",
             label="Cancel",
-            explain=lambda *_: "The job ends after its present chunk. Changes made until then are kept.",
+            explain=lambda *_: "The job stops after the rows that it is processing now. Its changes until then are kept.",
             run=_cancel,
             is_offered=can_be_cancelled,
             is_dangerous=True,
@@ -174,7 +183,7 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
 
     @admin.display(description="Rows")
     def rows(self, row: Job) -> str:
-        counted = [f"{row.summary[name]:,} {name}" for name in _COUNTED if name in row.summary]
+        counted = [f"{row.summary[name]:,} {text}" for name, text in _COUNTED.items() if name in row.summary]
         if "total" not in row.summary:
             return self.get_empty_value_display()
         done = f"{row.rows_done:,} of {row.summary['total']:,}"
@@ -230,7 +239,8 @@ class JobChunkAdmin(ReadOnlyAdmin[JobChunk]):
     lists_only_found = True
     search_fields = ("=job__id",)
     fields = ("job", "number", "is_done")
-    empty_text = "No job is running."
+    search_help_text = "Id of a job."
+    empty_text = "Enter the id of a running job to see its parts."
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobChunk]:
         return only_visible(request, super().get_queryset(request), job="job__")
@@ -247,7 +257,7 @@ class JobErrorAdmin(ReadOnlyAdmin[JobError]):
     search_fields = ("=job__id",)
     search_help_text = "Id of a job."
     fields = ("job", "row_number", "user", "errors")
-    empty_text = "No errors."
+    empty_text = "Enter the id of a job to see its errors."
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[JobError]:
         return only_visible(request, super().get_queryset(request), job="job__")

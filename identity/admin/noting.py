@@ -59,7 +59,8 @@ class Noting(_ModelAdmin[Row]):
     def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:  # type: ignore[override]  # as Django calls it
         """Run a list action. Audit entries contain its label, and the reason from its confirmation page."""
         if not all(_is_key(self.opts.pk, text) for text in request.POST.getlist(ACTION_CHECKBOX_NAME)):
-            self.message_user(request, "The selected keys are invalid. Nothing was changed.", messages.WARNING)
+            text = "The selection is invalid. Nothing was changed. Open the list again and select the rows."
+            self.message_user(request, text, messages.WARNING)
             return None
         chosen = self.get_actions(request).get(_pressed(request))
         label = str(chosen[2] % {"verbose_name_plural": self.opts.verbose_name_plural}) if chosen else ""

@@ -35,12 +35,12 @@ _COLORS = {"primary_color": "primary", "page_background_color": "page_background
 _METADATA_PAIRS = 25
 
 
-def _color(label: str) -> forms.RegexField:
+def _color(label: str, use: str) -> forms.RegexField:
     return forms.RegexField(
         r"\A#[0-9a-fA-F]{3,8}\Z",
         required=False,
         label=label,
-        help_text="Such as #0059d6. Empty: the color of the tenant.",
+        help_text=f"{use} Such as #0059d6. Empty: the color of the tenant. Set both colors or none.",
         error_messages={"invalid": "Enter # and 3 to 8 hexadecimal digits, such as #0059d6."},
         widget=forms.TextInput(attrs={"size": 9, "maxlength": 9, "spellcheck": "false"}),
     )
@@ -53,16 +53,22 @@ class OrganizationForm(ServiceForm):
         required=False,
         max_length=2048,
         label="Logo",
-        help_text="An https address of a picture. Empty: the logo of the tenant.",
+        help_text="The https address of a picture for the login pages. Empty: the logo of the tenant.",
         widget=forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"}),
     )
-    primary_color = _color("Main color")
-    page_background_color = _color("Background of the page")
-    metadata = PairsField(most=_METADATA_PAIRS, label="Metadata", help_text="At most 25 pairs. Empty a row to remove it.")
+    primary_color = _color("Main color", "Color of buttons on the login pages.")
+    page_background_color = _color("Background color", "Color behind the box of the login pages.")
+    metadata = PairsField(
+        most=_METADATA_PAIRS, label="Metadata", help_text="Values for your applications. At most 25 pairs. To remove a pair, empty its row."
+    )
 
     class Meta:
         model = Organization
         fields = ()  # The fieldsets of the admin class list the fields.
+        help_texts = {
+            "name": "The name in login requests. Lowercase letters, digits, _ and -, for example acme.",
+            "display_name": "The name on the login pages. Empty: the name above.",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -105,8 +111,8 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
     search_fields = ("name", "display_name", "=id")
     empty_text = "No organizations yet. Add one for each customer company."
     deletion_effect = (
-        "Its memberships, roles, groups and links to connections are deleted first, with one event each. Users and connections stay. "
-        "This can take a while."
+        "The memberships, role assignments, groups and connections of the organization are removed first, with one event each. The roles "
+        "of the organization are deleted, too. Users and connections themselves stay. This can take a while."
     )
     id_field = "id"
     object_actions = ADDITIONS
@@ -149,13 +155,23 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
 
 # The label and the help text of each setting of a connection in an organization.
 _CONNECTION_SETTINGS = {
-    "assign_membership_on_login": ("Make users members at login", "If off, only members can log in with the connection."),
-    "show_as_button": ("Show as button", ""),
-    "is_signup_enabled": ("Allow sign-ups", "Only for a database connection. Users must become members at login."),
-    "is_enabled": ("Enabled", ""),
-    "organization_connection_name": ("Name in the organization", "Stored for applications. The login page does not show it."),
-    "organization_access_level": ("Access of the organization", "Stored for applications. Logins do not depend on it."),
-    "organization_member_access_level": ("Access of members", "Stored for applications. Logins do not depend on it."),
+    "assign_membership_on_login": (
+        "Make users members at login",
+        "Each user who logs in with the connection becomes a member. If off, only members can log in with the connection.",
+    ),
+    "show_as_button": ("Show as button", "Stored for applications. The login page does not use this setting."),
+    "is_signup_enabled": (
+        "Allow sign-ups",
+        "Invited users can create an account, even if the connection allows no other sign-ups. Only for a database connection that makes "
+        "users members at login.",
+    ),
+    "is_enabled": ("Enabled", "If off, users cannot log in to the organization with the connection."),
+    "organization_connection_name": (
+        "Name of the connection in the organization",
+        "Stored for applications. The login page does not show this name.",
+    ),
+    "organization_access_level": ("Access level of the organization", "Stored for applications. Logins do not use the level."),
+    "organization_member_access_level": ("Access level of members", "Stored for applications. Logins do not use the level."),
 }
 
 
@@ -210,7 +226,8 @@ class OrganizationMemberAdmin(RelationAdmin[OrganizationMember]):
     list_select_related = ("organization", "user", "tenant")
     search_fields = ("=user__user_id", "=organization__id")
     search_help_text = "Id of a user or of an organization."
-    empty_text = "No members yet. Add a user to an organization here."
+    empty_text = "No members yet. Add one to make a user a member of an organization."
+    hint = "The user can then log in to the organization, and can have roles in the organization."
     deletion_effect = "The user loses the roles in the organization first. Subscribers receive organization.member.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
@@ -226,8 +243,9 @@ class OrganizationMemberRoleAdmin(RelationAdmin[OrganizationMemberRole]):
     list_select_related = ("organization", "user", "role", "tenant")
     search_fields = ("=user__user_id", "=organization__id", "=role__id")
     search_help_text = "Id of a user, an organization or a role."
-    empty_text = "No roles of members yet. Assign a role to a member here."
-    deletion_effect = "Subscribers receive organization.member.role.deleted."
+    empty_text = "No roles of members yet. Add one to give a member of an organization a role."
+    hint = "The user must be a member of the organization. The role applies in this organization only."
+    deletion_effect = "The user loses the role in the organization. Subscribers receive organization.member.role.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
         organization: Organization = chosen["organization"]
@@ -243,8 +261,9 @@ class OrganizationGroupRoleAdmin(RelationAdmin[OrganizationGroupRole]):
     list_select_related = ("organization", "group", "role", "tenant")
     search_fields = ("=group__id", "=organization__id", "=role__id")
     search_help_text = "Id of a group, an organization or a role."
-    empty_text = "No roles of groups yet. Assign a role to a group in an organization here."
-    deletion_effect = "Subscribers receive organization.group.role.deleted."
+    empty_text = "No roles of groups yet. Add one to give the members of a group a role in an organization."
+    hint = "The members of the group get the role in this organization only."
+    deletion_effect = "The members of the group lose the role in the organization. Subscribers receive organization.group.role.deleted."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:
         organization: Organization = chosen["organization"]

@@ -21,6 +21,8 @@ class RelationAdmin(ServiceAdmin[Row]):
     joined: tuple[str, ...] = ()
     # The title of a row's page, with the names of the joined columns in braces.
     described = ""
+    # One or two sentences above the form of a new row.
+    hint = ""
     sortable_by = ()
     ordering = ("-pk",)
 
@@ -36,7 +38,7 @@ class RelationAdmin(ServiceAdmin[Row]):
 
     def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:
         shown = [*self.with_names_of_users(self.joined, "user_page"), "created_at"]
-        return [(None, {"fields": list(self.joined) if obj is None else shown})]
+        return [(None, {"fields": list(self.joined), "description": self.hint})] if obj is None else [(None, {"fields": shown})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> Any:
         return () if obj is None else (*self.joined, "user_page", "created_at")

@@ -25,7 +25,9 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
     search_fields = ("name", "=id")
     autocomplete_fields = ("organization",)
     empty_text = "No roles yet. Add one, then assign it to users, groups or members of an organization."
-    deletion_effect = "The role is removed from all users, groups and members first. Removals from groups and members have one event each."
+    deletion_effect = (
+        "The role is removed from all users, groups and members of organizations first. Each removal from a group or a member is an event."
+    )
 
     id_field = "id"
     object_actions = ADDITIONS
@@ -38,7 +40,10 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
     def get_fieldsets(self, request: HttpRequest, obj: Role | None = None) -> Any:
         own = ["name", "description", "type", "organization"]
         if obj is None:
-            hint = "Leave the organization empty for a role of the tenant. A role of an organization applies only in that organization."
+            hint = (
+                "A role of the type Organization can be assigned only in the chosen organization. For the type Tenant, leave the "
+                "organization empty."
+            )
             return [(None, {"fields": own, "description": hint})]
         return [(None, {"fields": own}),
                 ("Set by the service", {"fields": ["created_at", "updated_at"], "classes": ["collapse"]})]  # fmt: skip
@@ -72,7 +77,8 @@ class UserRoleAdmin(RelationAdmin[UserRole]):
     list_select_related = ("user", "role", "tenant")
     search_fields = ("=user__user_id", "=role__id")
     search_help_text = "Id of a user or of a role."
-    empty_text = "No roles of users yet. Assign a role to a user here."
+    empty_text = "No roles of users yet. Add one to give a user a role."
+    hint = "The user gets the role in the whole tenant."
     deletion_effect = "The user loses the role. No event is sent."
 
     def join(self, tenant_id: str, **chosen: Any) -> None:

@@ -34,7 +34,7 @@ class StaffForm(ServiceForm):
     class Meta:
         model = Staff
         fields = ()  # The fieldsets of the admin class list the fields.
-        help_texts = {"is_active": "The account cannot log in while this is off. Accounts are never deleted."}
+        help_texts = {"is_active": "If this is off, the account cannot log in. Staff accounts cannot be deleted."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -56,7 +56,7 @@ class StaffAdmin(ServiceAdmin[Staff]):
     search_fields = ("email",)
     actions = ()
     proof_for = frozenset({"add", "change"})
-    empty_text = "No staff accounts yet. Add one to let staff of this tenant log in here."
+    empty_text = "No staff accounts yet. Add one for each person who administers this tenant."
 
     def get_fieldsets(self, request: HttpRequest, obj: Staff | None = None) -> Any:
         if obj is not None:
@@ -64,7 +64,7 @@ class StaffAdmin(ServiceAdmin[Staff]):
             own = ["email", "standing" if obj == staff_of(request) else "role", "is_active", "password"]
             return [(None, {"fields": own}), ("Set by the service", {"fields": ["last_login", "created_at"]})]
         tenant = tenant_in_scope(request)
-        place = f"in {tenant} only" if tenant else "in all tenants. To add an account of one tenant, choose the tenant first"
+        place = f"in {tenant} only" if tenant else "in all tenants. For an account of one tenant, switch to this tenant first"
         return [(None, {"fields": ["email", "role", "password"], "description": f"The role applies {place}."})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Staff | None = None) -> Any:
@@ -82,7 +82,7 @@ class StaffAdmin(ServiceAdmin[Staff]):
 
     @admin.display(description="State", ordering="is_active")
     def state(self, row: Staff) -> str:
-        return badge("Active", "good") if row.is_active else badge("Switched off", "bad")
+        return badge("Active", "good") if row.is_active else badge("Inactive", "bad")
 
     def create(self, request: HttpRequest, form: Any) -> Staff:
         values = form.cleaned_data

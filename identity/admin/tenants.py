@@ -40,17 +40,19 @@ class OperatorsChange(ServiceAdmin[Row]):
 
 
 class TenantForm(ServiceForm):
-    host = forms.CharField(max_length=253, help_text="Host of the tenant, such as acme.example.com. Part of the source of every event.")
+    host = forms.CharField(
+        max_length=253, help_text="Host of the login pages and APIs, such as acme.example.com. Each event of the tenant contains the host."
+    )
 
     class Meta:
         model = Tenant
         fields = ()  # The fieldsets of the admin class list the fields.
         help_texts = {
-            "id": "Part of every event. Cannot be changed. 3 to 63 lowercase letters, digits and inner hyphens.",
+            "id": "3 to 63 lowercase letters, digits and hyphens between them. Cannot be changed, because every event contains the id.",
             "event_retention_days": (
                 "Days for which events are kept, 1 to 3650. Empty: the default of the platform. Older events are deleted within "
-                "an hour. A client that reads no events for this time must read all data again. A lower number takes effect at once and "
-                "cannot be undone."
+                "an hour. A client that reads no events for this time must read all data again. If you lower the number, the events "
+                "that are older cannot be restored."
             ),
         }
 
@@ -63,7 +65,7 @@ def _status_action(name: str, label: str, status: str, *, is_dangerous: bool, ef
     return ObjectAction(
         name,
         label,
-        lambda _request, row: f"{row.pk}: {effect}",
+        lambda _request, row: effect.format(tenant=row.pk),
         run,
         is_offered=lambda row: row.status != status and not (row.is_closing or row.is_stopped),
         is_dangerous=is_dangerous,
@@ -74,7 +76,9 @@ def _status_action(name: str, label: str, status: str, *, is_dangerous: bool, ef
 class TypedConfirmation(forms.Form):
     """Asks for the id of the tenant as a confirmation."""
 
-    confirmation = forms.CharField(label="Id of the tenant", help_text="Enter the id to confirm.", required=False)
+    confirmation = forms.CharField(
+        label="Id of the tenant", help_text="Enter the id of this tenant to confirm the deletion.", required=False
+    )
 
 
 def _explain_deletion(_request: HttpRequest, row: Tenant) -> str:
@@ -112,15 +116,17 @@ class TenantAdmin(OperatorsChange[Tenant]):
     sortable_by = ("id", "created_at")
     search_fields = ("id", "name")
     actions = ()
-    empty_text = "No tenants yet. Add one with its host."
+    empty_text = "No tenants yet. Add one for each customer of the platform."
     object_actions = (
         _status_action("suspend", "Suspend", Tenant.Status.SUSPENDED, is_dangerous=True,
-                       effect="all its hosts answer 403, its streams close within two seconds, and its staff cannot log in."),
-        _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False, effect="its hosts answer again at once."),
+                       effect="All hosts of {tenant} answer 403, its open streams close within two seconds, and its staff cannot log in."),
+        _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False,
+                       effect="All hosts of {tenant} answer again, and its staff can log in."),
         ObjectAction("delete", "Delete this tenant", _explain_deletion, _delete_tenant,
                      is_offered=lambda row: not (row.is_closing or row.is_stopped),
                      form_class=TypedConfirmation, is_dangerous=True, for_operators_only=True, needs_proof=True),
-        ObjectAction("restore", "Cancel the deletion", lambda _request, row: f"{row.pk} is restored with all its data, and is suspended.",
+        ObjectAction("restore", "Cancel the deletion",
+                     lambda _request, row: f"{row.pk} keeps all its data. The tenant stays suspended until you activate it.",
                      _restore_tenant, is_offered=lambda row: row.status == Tenant.Status.DELETING, for_operators_only=True),
     )  # fmt: skip
 
@@ -154,10 +160,12 @@ class TenantAdmin(OperatorsChange[Tenant]):
 
 def _verify(request: HttpRequest, row: CustomDomain, values: dict[str, Any]) -> str:
     domains.verify_domain(tenant_id=row.tenant_id, domain_id=row.pk)
-    return f"{row.host} now belongs to {row.tenant_id}."
+    return f"{row.host} is verified. The tenant {row.tenant_id} now uses it."
 
 
-_HOST_HELP = "Such as login.example.com. The page of the domain then shows the DNS record that proves your control of the domain."
+_HOST_HELP = (
+    "Such as login.example.com. Save, then add the DNS record that the page of the domain shows. It proves that you control the domain."
+)
 
 
 class CustomDomainAdmin(OperatorsChange[CustomDomain]):
@@ -167,10 +175,11 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
     sortable_by = ("host",)
     ordering = ("host",)
     search_fields = ("host",)
-    empty_text = "No domains yet. A tenant gets its first domain when it is created."
-    deletion_effect = "The tenant no longer answers on this host."
+    empty_text = "No domains yet. The host that you enter for a new tenant is its first domain."
+    deletion_effect = "Requests to this host no longer reach the tenant."
     object_actions = (
-        ObjectAction("verify", "Mark as verified", lambda _request, row: f"You confirm that {row.tenant_id} controls {row.host}.", _verify,
+        ObjectAction("verify", "Mark as verified",
+                     lambda _request, row: f"You confirm that {row.tenant_id} controls {row.host}. The DNS record is not checked.", _verify,
                      is_offered=lambda row: row.verified_at is None, for_operators_only=True),
     )  # fmt: skip
 
@@ -202,7 +211,7 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
     @admin.display(description="TXT record")
     def proof(self, row: CustomDomain) -> str:
         """Return the required DNS record, and the reason why its last check failed."""
-        problem = f" ({row.verification_problem})" if row.verification_problem else ""
+        problem = f" (result of the last check: {row.verification_problem})" if row.verification_problem else ""
         return f"{record_name(row)} must contain {record_value(row)}{problem}"
 
     def create(self, request: HttpRequest, form: Any) -> CustomDomain:

@@ -39,12 +39,14 @@ _MACHINE = ("multifactor", "logins_count", "last_login", "last_ip", "last_passwo
 
 
 class UserForm(ServiceForm):
-    identifier = forms.CharField(required=False, max_length=255, help_text="The part of the user id after the “|”. Empty: a random value.")
+    identifier = forms.CharField(
+        required=False, max_length=255, help_text="The part of the user id after the “|”. If empty, the service chooses it."
+    )
     password = forms.CharField(
         required=False,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="For users of a database connection only. Empty: an existing user keeps the password, and a new user has none.",
+        help_text="Only for users of a database connection. If empty, a new user has no password; an existing user keeps the password.",
     )
     user_metadata = ValuesField(label="User metadata", help_text=f"Values that the user may change, such as preferences. {HOW_TO_ENTER}")
     app_metadata = ValuesField(label="App metadata", help_text=f"Values that only applications and administrators set. {HOW_TO_ENTER}")
@@ -52,16 +54,17 @@ class UserForm(ServiceForm):
     class Meta:
         model = User
         fields = ()  # The fieldsets of the admin class list the fields.
-        labels = {"multifactor": "Second factor"}
         help_texts = {
-            "email_verified": "If you change the email address, it is unverified until you check this box again.",
-            "multifactor": f"“{EnrolledFactor.PROVIDER}” means that the user has a second factor. The tab Security lists the factors.",
+            "email_verified": "Whether the user has proven to own the email address. A verified address that you change becomes "
+            "unverified: after saving, check this box again.",
+            "phone_number": "A plus sign, the country code and the number, such as +4915112345678.",
+            "picture": "Address of a picture of the user.",
         }
 
 
 class LinkForm(forms.Form):
     secondary = forms.CharField(
-        label="User id to link", max_length=300, help_text="Such as database|abc. That user becomes an identity of this user."
+        label="User id to link", max_length=300, help_text="Id of the user who becomes an identity of this user, such as database|abc."
     )
 
 
@@ -72,7 +75,7 @@ def merge_of(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 def _link(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     users.link_users(tenant_id=row.tenant_id, primary_id=row.user_id, secondary_id=values["secondary"].strip())
-    return f"{values['secondary']} is now an identity of {label_of(row)}."
+    return f"{values['secondary'].strip()} is now an identity of {label_of(row)}."
 
 
 def _block(request: HttpRequest, row: User, values: dict[str, Any]) -> str:
@@ -121,8 +124,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
                      is_offered=lambda row: bool(row.blocked)),
         *ADDITIONS,
         ObjectAction("link", "Link another user",
-                     lambda _request, row: f"The other user is deleted and becomes an identity of {label_of(row)}. "
-                     f"The metadata of the other user is lost. Subscribers receive user.deleted for the other user "
+                     lambda _request, row: f"The other user becomes an identity of {label_of(row)}: the logins of both open one account. "
+                     f"The other user and its metadata are deleted. Subscribers receive user.deleted for the other user "
                      f"and user.updated for {label_of(row)}.", _link,
                      form_class=LinkForm, is_dangerous=True),
     )  # fmt: skip
@@ -232,13 +235,13 @@ class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[Link
     list_filter = ("connection",)
     list_select_related = ("user", "connection", "tenant")
     search_fields = ("identifier__exact", "user__user_id__exact")
-    search_help_text = "Identifier of an identity, or id of the user that it is linked to."
+    search_help_text = "The identifier of an identity (after the “|”), or the id of the user to whom it is linked."
     sortable_by = ()
     # The order of the unique index of identities in a tenant.
     ordering = ("provider", "identifier")
     fields = ("tenant", "user", "connection", "provider", "identifier", "profile", "created_at")
     readonly_fields = ("profile",)
-    empty_text = "No linked identities. Open a user and choose “Link another user”."
+    empty_text = "No linked identities. To link two users, open one of them and choose “Link another user”."
     object_actions = (
         ObjectAction("unlink", "Unlink", lambda _request, row: f"{row} becomes a separate user again, without metadata. "
                      "Subscribers receive user.updated and user.created.", _unlink),

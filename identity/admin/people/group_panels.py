@@ -23,7 +23,7 @@ class MemberForm(RowForm):
 
 
 class NestedForm(RowForm):
-    nested_group = RowField(label="Group")
+    nested_group = RowField(label="Group to add")
 
     def fit(self, request: HttpRequest, row: Group) -> None:
         super().fit(request, row)
@@ -43,19 +43,19 @@ class RoleForm(RowForm):
 def _add_user(_request: HttpRequest, row: Group, values: dict[str, Any]) -> str:
     user: User = values["user"]
     groups.add_group_members(tenant_id=row.tenant_id, group_id=row.pk, user_ids=[user.user_id])
-    return f"{label_of(user)} is a member."
+    return f"{label_of(user)} is now a member."
 
 
 def _add_nested(_request: HttpRequest, row: Group, values: dict[str, Any]) -> str:
     nested: Group = values["nested_group"]
     groups.add_group_members(tenant_id=row.tenant_id, group_id=row.pk, nested_ids=[nested.pk])
-    return f"The members of {nested} are members."
+    return f"The members of {nested} are now members of {row}."
 
 
 def _assign_role(_request: HttpRequest, row: Group, values: dict[str, Any]) -> str:
     role: Role = values["role"]
     groups.assign_group_roles(tenant_id=row.tenant_id, group_id=row.pk, role_ids=[role.pk])
-    return f"All members have the role {role}."
+    return f"All members of {row} now have the role {role}."
 
 
 def _has_nested(row: Group) -> bool:
@@ -133,7 +133,7 @@ class GroupPanels(Tables):
             "Groups in this group",
             ("Group", "Member since (UTC)", ""),
             rows,
-            empty_text="No groups in this group.",
+            empty_text="No nested groups.",
             more_url=self.list_of(GroupMember, group__id__exact=row.pk),
             more_text="All members",
             adds="add-group",
@@ -179,7 +179,7 @@ class GroupPanels(Tables):
             "Roles in organizations",
             ("Organization", "Role", "Assigned at (UTC)", ""),
             rows,
-            empty_text="No roles in organizations. Assign a role on the page of an organization.",
+            empty_text="No roles in organizations. To assign one, open the page of the organization.",
             more_url=self.list_of(OrganizationGroupRole, q=row.pk),
             more_text="All roles in organizations",
         )

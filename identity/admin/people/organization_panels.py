@@ -54,7 +54,9 @@ class MemberRoleForm(RowForm):
 class ConnectionForm(RowForm):
     connection = RowField()
     assign_membership_on_login = forms.BooleanField(
-        required=False, label="Make users members at login", help_text="If off, only members can log in with the connection."
+        required=False,
+        label="Make users members at login",
+        help_text="Each user who logs in becomes a member. If off, only members can log in.",
     )
 
     def fit(self, request: HttpRequest, row: Organization) -> None:
@@ -80,28 +82,28 @@ def _named(row: Organization) -> dict[str, str]:
 def _add_member(_request: HttpRequest, row: Organization, values: dict[str, Any]) -> str:
     user: User = values["user"]
     memberships.add_members(**_named(row), user_ids=[user.user_id])
-    return f"{label_of(user)} is a member."
+    return f"{label_of(user)} is now a member."
 
 
 def _assign_role(_request: HttpRequest, row: Organization, values: dict[str, Any]) -> str:
     user: User = values["user"]
     role: Role = values["role"]
     memberships.assign_member_roles(**_named(row), user_id=user.user_id, role_ids=[role.pk])
-    return f"{label_of(user)} has the role {role}."
+    return f"{label_of(user)} now has the role {role}."
 
 
 def _add_connection(_request: HttpRequest, row: Organization, values: dict[str, Any]) -> str:
     connection: Connection = values["connection"]
     is_assigned = values["assign_membership_on_login"]
     memberships.add_connection(**_named(row), connection_id=connection.pk, assign_membership_on_login=is_assigned)
-    return f"Users can log in with {connection}."
+    return f"Users can now log in to {row} with {connection}."
 
 
 def _assign_group_role(_request: HttpRequest, row: Organization, values: dict[str, Any]) -> str:
     group: Group = values["group"]
     role: Role = values["role"]
     memberships.assign_organization_group_roles(**_named(row), group_id=group.pk, role_ids=[role.pk])
-    return f"The members of {group} have the role {role} in {row}."
+    return f"The members of {group} now have the role {role} in {row}."
 
 
 ADDITIONS = (
@@ -190,7 +192,7 @@ class OrganizationPanels(Tables):
             for given in newest[: SHOWN + 1]
         ]
         return cut(
-            "Roles of members",
+            "Roles of members in this organization",
             ("User", "Role", "Assigned at (UTC)", ""),
             rows,
             empty_text="No roles of members.",
@@ -217,7 +219,7 @@ class OrganizationPanels(Tables):
         ]
         return cut(
             "Connections",
-            ("Connection", "Enabled", "Makes users members at login", "Has a button", "", ""),
+            ("Connection", "Enabled", "Makes users members at login", "Show as button", "", ""),
             rows,
             empty_text="No connections. Members cannot log in to the organization without a connection.",
             more_url=self.list_of(OrganizationConnection, organization__id__exact=row.pk),
@@ -236,7 +238,7 @@ class OrganizationPanels(Tables):
             "Roles of this organization",
             ("Role", "Description", ""),
             rows,
-            empty_text="No roles of this organization. The roles of the tenant can be assigned, too.",
+            empty_text="No roles of this organization. You can assign the roles of the tenant.",
             more_url=self.list_of(Role, organization__id__exact=row.pk),
             more_text="All roles of this organization",
             add_url=self.add_of(Role, type=Role.Type.ORGANIZATION, organization=row.pk) if may_add else "",

@@ -48,20 +48,20 @@ def _organizations_of(row: Role) -> Any:
 def _assign_to_user(_request: HttpRequest, row: Role, values: dict[str, Any]) -> str:
     user: User = values["user"]
     roles.assign_user_roles(tenant_id=row.tenant_id, user_id=user.user_id, role_ids=[row.pk])
-    return f"{label_of(user)} has the role."
+    return f"{label_of(user)} now has the role."
 
 
 def _assign_to_member(_request: HttpRequest, row: Role, values: dict[str, Any]) -> str:
     user: User = values["user"]
     organization: Organization = values["organization"]
     memberships.assign_member_roles(tenant_id=row.tenant_id, organization_id=organization.pk, user_id=user.user_id, role_ids=[row.pk])
-    return f"{label_of(user)} has the role in {organization}."
+    return f"{label_of(user)} now has the role in {organization}."
 
 
 def _assign_to_group(_request: HttpRequest, row: Role, values: dict[str, Any]) -> str:
     group: Group = values["group"]
     groups.assign_group_roles(tenant_id=row.tenant_id, group_id=group.pk, role_ids=[row.pk])
-    return f"All members of {group} have the role."
+    return f"All members of {group} now have the role."
 
 
 def _is_tenant_wide(row: Role) -> bool:
@@ -120,7 +120,7 @@ class RolePanels(Tables):
             "Users with this role in the whole tenant",
             ("User", "Assigned at (UTC)", ""),
             rows,
-            empty_text="No users.",
+            empty_text="No users have this role in the whole tenant.",
             more_url=self.list_of(UserRole, role__id__exact=row.pk),
             more_text="All users with this role",
             adds="assign-to-user",
@@ -143,7 +143,7 @@ class RolePanels(Tables):
             "Members with this role in an organization",
             ("User", "Organization", "Assigned at (UTC)", ""),
             rows,
-            empty_text="No members.",
+            empty_text="No members of organizations have this role.",
             more_url=self.list_of(OrganizationMemberRole, role__id__exact=row.pk),
             more_text="All members with this role",
             adds="assign-to-member",
@@ -162,7 +162,7 @@ class RolePanels(Tables):
             "Groups with this role in the whole tenant",
             ("Group", "Assigned at (UTC)", ""),
             rows,
-            empty_text="No groups.",
+            empty_text="No groups have this role in the whole tenant.",
             more_url=self.list_of(GroupRole, role__id__exact=row.pk),
             more_text="All groups with this role",
             adds="assign-to-group",
@@ -185,7 +185,7 @@ class RolePanels(Tables):
             "Groups with this role in an organization",
             ("Group", "Organization", "Assigned at (UTC)", ""),
             rows,
-            empty_text="No groups. Assign the role on the page of the organization.",
+            empty_text="No groups. To assign the role to a group, open the page of the organization.",
             more_url=self.list_of(OrganizationGroupRole, role__id__exact=row.pk),
             more_text="All groups with this role in an organization",
         )

@@ -27,7 +27,7 @@ from identity.services import groups, memberships, roles
 from identity.services.effective_roles import effective_roles, groups_of
 
 ACCESS = "Access"
-_WAYS = {"direct": "assigned to the user", "groups": "through a group"}
+_WAYS = {"direct": "the user", "groups": "a group of the user"}
 
 
 class OrganizationForm(RowForm):
@@ -60,19 +60,19 @@ class RoleForm(RowForm):
 def _join_organization(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     organization: Organization = values["organization"]
     memberships.add_members(tenant_id=row.tenant_id, organization_id=organization.pk, user_ids=[row.user_id])
-    return f"Added to {organization}."
+    return f"{label_of(row)} is now a member of {organization}."
 
 
 def _join_group(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     group: Group = values["group"]
     groups.add_group_members(tenant_id=row.tenant_id, group_id=group.pk, user_ids=[row.user_id])
-    return f"Added to {group}."
+    return f"{label_of(row)} is now a member of {group}."
 
 
 def _assign_role(_request: HttpRequest, row: User, values: dict[str, Any]) -> str:
     role: Role = values["role"]
     roles.assign_user_roles(tenant_id=row.tenant_id, user_id=row.user_id, role_ids=[role.pk])
-    return f"{role} assigned."
+    return f"{label_of(row)} now has the role {role}."
 
 
 ADDITIONS = (
@@ -123,7 +123,14 @@ class UserPanels(Tables):
         ]
         act = self.act(request, user, "link", "Link another user")
         columns = ("Identity", "Connection", "Linked at (UTC)", "")
-        return Panel("Linked identities", columns, rows, "This user has one identity.", add_url=act.url, add_text=act.text)
+        return Panel(
+            "Linked identities",
+            columns,
+            rows,
+            "No linked identities: the user logs in with one account only.",
+            add_url=act.url,
+            add_text=act.text,
+        )
 
     def organizations(self, request: HttpRequest, user: User) -> Panel | None:
         if not self.may(request, "view", OrganizationMember):
@@ -160,14 +167,14 @@ class UserPanels(Tables):
             (
                 self.linked(request, group),
                 Cell(group.get_type_display()),
-                Cell("Member" if group.pk in direct else "Through a nested group"),
+                Cell("Direct" if group.pk in direct else "Through a nested group"),
                 self.removal(request, direct[group.pk]) if group.pk in direct else Cell(""),
             )
             for group in found
         ]
         return cut(
             "Groups",
-            ("Group", "Of", "How", ""),
+            ("Group", "Belongs to", "Membership", ""),
             rows,
             empty_text="No groups.",
             more_url=self.list_of(GroupMember, q=user.user_id),
@@ -192,9 +199,9 @@ class UserPanels(Tables):
         ]
         return cut(
             "Roles in the whole tenant",
-            ("Role", "Description", "How", ""),
+            ("Role", "Description", "Assigned to", ""),
             rows,
-            empty_text="No roles.",
+            empty_text="No roles in the whole tenant.",
             more_url=self.list_of(UserRole, q=user.user_id),
             more_text="All roles of this user",
             adds="add-role",

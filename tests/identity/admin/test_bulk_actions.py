@@ -127,7 +127,7 @@ def test_an_invalid_key_in_the_selection_is_reported(browser: Client, tenant: Te
     for address, action, key in ((LIST, "block_selected", "abc"), (LIST, "block_selected", "9" * 40), (roles, "delete_selected", "rol_\0")):
         answer = browser.post(address, {"action": action, "index": "0", ACTION_CHECKBOX_NAME: [people[0].pk, key]}, follow=True)
 
-        assert (answer.status_code, "The selected keys are invalid" in answer.content.decode()) == (200, True)
+        assert (answer.status_code, "The selection is invalid" in answer.content.decode()) == (200, True)
 
 
 def test_an_action_on_more_rows_than_one_request_processes_requires_a_reason(browser: Client, tenant: Tenant, people: list[User]) -> None:
@@ -191,7 +191,7 @@ def test_a_selection_that_contains_more_rows_than_were_confirmed_requires_anothe
 
     page = browser.post(LIST, {**form, "reason": "They left."}).content.decode()
 
-    assert f"Now {MANY} rows match instead of 1." in page
+    assert f"Now {MANY} rows are selected instead of 1." in page
     assert fields_of(page)["shown"] == str(MANY)
     assert User.objects.of(tenant.pk).count() == MANY
     assert not Job.objects.of(tenant.pk).exists()
@@ -205,7 +205,7 @@ def test_the_list_links_to_the_page_of_a_job_which_shows_progress_and_can_cancel
 
     page = browser.get(page_of(job)).content.decode()
     assert f"Block {MANY} users" in page
-    assert f"10 of {MANY}: 10 done, 0 failed, 0 gone" in page
+    assert f"10 of {MANY}: 10 done, 0 failed, 0 already deleted" in page
     assert staff.email in page
     assert "They left." in page
     assert '<meta http-equiv="refresh" content="5">' in page
@@ -254,7 +254,7 @@ def test_staff_of_a_tenant_select_and_see_only_rows_of_that_tenant(browser: Clie
 
     for sent in (form, {**form, "select_across": "1"}):
         page = stranger.post(LIST, {**sent, "reason": "x"}, follow=True).content.decode()
-        assert "None of the selected rows exists." in page
+        assert "The selected rows no longer exist." in page
     assert stranger.get(page_of(job)).status_code == 404
     assert stranger.post(page_of(job, "action", "cancel")).status_code == 404
     assert job.pk not in stranger.get(reverse("admin:identity_job_changelist")).content.decode()

@@ -38,7 +38,7 @@ def test_the_page_of_a_running_job_shows_its_progress_and_reloads_itself(
     assert run_next_chunk(job.pk)
     page = page_of(browser, job)
     assert "50 %" in page
-    assert "500 of 1,000: 500 inserted, 0 updated, 0 failed" in page
+    assert "500 of 1,000: 500 added, 0 updated, 0 failed" in page
     assert "about " in page
     assert '<meta http-equiv="refresh" content="5">' in page
     assert run_job(job.pk)
