@@ -162,7 +162,7 @@ NAMES: Mapping[str, str] = {
     "identity.grouprole": "Roles of groups",
     "identity.userrole": "Roles of users",
     "identity.organizationmember": "Members of organizations",
-    "identity.organizationmemberrole": "Roles of members",
+    "identity.organizationmemberrole": "Roles of organization members",
     "identity.organizationgrouprole": "Roles of groups in organizations",
     "identity.organizationconnection": "Connections of organizations",
     "identity.jobchunk": "Parts of jobs",
@@ -190,7 +190,7 @@ NAMES: Mapping[str, str] = {
     "authapi.logoutnotice": "Pending logout notices",
     "authapi.logintransaction": "Logins in progress",
     "authapi.logouttransaction": "Logouts in progress",
-    "authapi.accountticket": "Mailed links",
+    "authapi.accountticket": "Links sent to users",
     "authapi.passwordlesscode": "Codes and links for logins",
     "identity.enrolledfactor": "Second factors and passkeys",
     "authapi.rememberedbrowser": "Remembered browsers",
@@ -210,7 +210,7 @@ NAMES: Mapping[str, str] = {
 }
 # Words for one row and for several rows of these lists. The names of these models suit the source code only.
 ROWS: Mapping[str, tuple[str, str]] = {
-    "authapi.accountticket": ("mailed link", "mailed links"),
+    "authapi.accountticket": ("link", "links"),
     "authapi.attacknotice": ("attack notification", "attack notifications"),
     "authapi.cibarequest": ("approval on another device", "approvals on another device"),
     "authapi.devicegrant": ("device code", "device codes"),

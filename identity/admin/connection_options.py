@@ -227,7 +227,7 @@ def unused_map(cleaned: Mapping[str, Any], changed: Collection[str]) -> tuple[st
     if rows not in cleaned or mode not in cleaned or not {mode, rows} & set(changed):
         return None
     if cleaned[mode] == "use_map" and not cleaned[rows]:
-        return rows, "Add a row, or choose Standard claims above."
+        return rows, "Add a row, or choose Standard claims under Source of the profile."
     if not cleaned[mode] and cleaned[rows] and rows in changed:
         return mode, "Choose Standard claims and map, or remove the rows of the attribute map."
     return None

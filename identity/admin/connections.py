@@ -81,15 +81,15 @@ class ConnectionForm(ServiceForm):
     # Set on subclasses for one strategy.
     guide: ClassVar[Guide | None] = None
 
-    strategy = forms.ChoiceField(choices=strategy_choices, help_text="Source of the users. Cannot be changed.")
-    options = OptionsField(label="Options", help_text=f"Secrets and unknown options are encrypted. {HOW_TO_ENTER}")
-    more_secrets = SecretRowsField(label="Secrets", has_objects=True, help_text="Encrypted and never shown again.")
-    realms = LinesField(
-        label="Realms",
-        help_text="Further names with which clients can request this connection, in the parameters connection and realm. One name per "
-        "line. If empty, only the name of the connection works.",
+    strategy = forms.ChoiceField(choices=strategy_choices, help_text="How the users log in. Cannot be changed later.")
+    options = OptionsField(
+        label="Options", help_text=f"Options without a field of their own. Secrets and unknown options are encrypted. {HOW_TO_ENTER}"
     )
-    enabled_clients = LinesField(label="Applications", help_text="One client id per line. The tab Applications shows their names.")
+    more_secrets = SecretRowsField(
+        label="Secrets", has_objects=True, help_text="Secret options without a field of their own. Encrypted and never shown again."
+    )
+    realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
+    enabled_clients = LinesField(label="Applications", help_text="Client ids of the applications that use the connection, one per line.")
     is_domain_connection = forms.BooleanField(
         required=False,
         label="For applications that register themselves",
@@ -103,7 +103,7 @@ class ConnectionForm(ServiceForm):
         "selects the connection.",
     )
     metadata = PairsField(
-        most=_METADATA_PAIRS, label="Metadata", help_text="At most ten pairs, for your own notes. Empty a row to remove it."
+        most=_METADATA_PAIRS, label="Metadata", help_text="Your own notes, at most ten pairs. To remove a pair, empty its row."
     )
     authentication = ActivityField(
         label=label_of_activity("authentication"), help_text=f"Whether other programs use the connection for logins. {_STORED_ONLY}"
@@ -116,6 +116,10 @@ class ConnectionForm(ServiceForm):
     class Meta:
         model = Connection
         fields = ()  # The fieldsets of the admin class list the fields.
+        help_texts = {
+            "name": "Applications request the connection by this name. Cannot be changed later, because user ids can contain the name.",
+            "display_name": "The name on the button of the login page. Empty: the name of the provider or of the connection.",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -146,7 +150,7 @@ class ConnectionForm(ServiceForm):
         for name in missing_fields(self.guide, cleaned["options"], self.instance):
             self.add_error(name, "Enter a value. Users cannot log in without it.")
         for name in replaced_secrets(self.guide, cleaned, self.instance):
-            self.add_error(name, "Enter the key as well: the new value replaces the stored key.")
+            self.add_error(name, "Enter this value again. It is stored together with the value that you changed.")
         if unused := unused_map(cleaned, self.changed_data):
             self.add_error(*unused)
         return cleaned
@@ -178,7 +182,7 @@ class ConnectionForm(ServiceForm):
         if parts.secrets:
             self.data = {**dict(self.data.items()), self.add_prefix("options"): pretty(parts.shown)}
         if names := {*parts.secrets, *(name for name, value in more.items() if value is not None)}:
-            self.add_error(None, f"Enter these again: {', '.join(sorted(names))}.")
+            self.add_error(None, f"Pages do not show secrets. Enter these again: {', '.join(sorted(names))}.")
 
 
 # Strategies with a form. The strategies through which users can log in come first.
@@ -236,8 +240,8 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     list_select_related = ("tenant",)
     sortable_by = ("name", "created_at")
     search_fields = ("name", "display_name", "id__exact")
-    empty_text = "No connections yet. Add a database connection first: every user belongs to a connection."
-    deletion_effect = "All its users are deleted first, with one event per user. This can take a while."
+    empty_text = "No connections yet. Each user belongs to a connection. Add a database connection for users with a password."
+    deletion_effect = "All users of the connection are deleted first, with one event per user. This can take a while."
 
     change_form_template = "admin/connection_form.html"
     first_tab = "Settings"

@@ -40,21 +40,21 @@ _TRUST = OptionField(
 _DOMAINS = OptionField(
     "domain_aliases",
     "Domains of email addresses",
-    "One domain per line. Users with an address of these domains log in at this provider.",
+    "One domain per line. Users who enter an email address of one of these domains log in at this provider.",
     kind="lines",
 )
 MAPPED = OptionField(
     "attribute_map.attributes",
     "Attribute map",
-    "One row per field, such as ${context.tokenset.nick} for nickname. A template may have several claims: ${context.tokenset.first} "
-    "${context.tokenset.last}. Other text is copied. The map has an effect only with the choice Standard claims and map.",
+    "Each row fills a field of the profile with a claim of the provider, such as ${context.tokenset.nick} for nickname. A template can "
+    "contain several claims and other text: ${context.tokenset.first} ${context.tokenset.last}. Choose Standard claims and map above.",
     kind="claims",
     columns=("Template", "Field of the profile"),
     profile_fields=TEMPLATE_FIELDS,
 )
 MODE = OptionField(
     "attribute_map.mapping_mode",
-    "Claims of the profile",
+    "Source of the profile",
     "The standard claims are those of OpenID Connect. Values of the attribute map take precedence.",
     kind="choice",
     choices=(("", "Standard claims"), ("use_map", "Standard claims and map")),
@@ -62,12 +62,12 @@ MODE = OptionField(
 _OPENID = (
     OptionField("client_id", "Client id", is_required=True),
     OptionField("client_secret", "Client secret", kind="secret"),
-    OptionField("scope", "Scopes", "Separate scopes with spaces. Default: openid profile email.", kind="words"),
+    OptionField("scope", "Scopes", "Requested from the provider, separated by spaces. Default: openid profile email.", kind="words"),
     OptionField(
         "token_endpoint_auth_method",
-        "Where the secret is sent",
+        "How the service sends the client secret",
         kind="choice",
-        choices=(("", "In the Authorization header"), ("client_secret_post", "In the form")),
+        choices=(("", "In the Authorization header"), ("client_secret_post", "In the body of the request")),
     ),
     MODE,
     MAPPED,
@@ -82,21 +82,33 @@ _SAML = (
         "in the fields below replace those of the metadata.",
         kind="address",
     ),
-    OptionField("metadataXml", "Metadata", "The XML document, if the provider does not publish it.", kind="area"),
-    OptionField("signInEndpoint", "Sign-in address", "Required if there is no metadata.", kind="address"),
-    OptionField("signOutEndpoint", "Sign-out address", kind="address"),
-    OptionField("signingCert", "Certificate of the provider", "In PEM format. Required if there is no metadata.", kind="area"),
-    OptionField("user_id_attribute", "Attribute that identifies the user", "Empty: the NameID of the assertion."),
+    OptionField("metadataXml", "Metadata document", "The XML text, if the provider does not publish it at an address.", kind="area"),
+    OptionField(
+        "signInEndpoint", "Sign-in address", "The provider receives login requests there. Required without metadata.", kind="address"
+    ),
+    OptionField("signOutEndpoint", "Sign-out address", "The provider receives logout requests there.", kind="address"),
+    OptionField(
+        "signingCert",
+        "Certificate of the provider",
+        "In PEM format. Verifies the signatures of the provider. Required without metadata.",
+        kind="area",
+    ),
+    OptionField(
+        "user_id_attribute", "Attribute that identifies the user", "The user id contains its value. Empty: the NameID of the assertion."
+    ),
     _ATTRIBUTES,
     OptionField(
-        "signSAMLRequest", "Sign requests", "The provider verifies the signature with the certificate in our metadata.", kind="switch"
+        "signSAMLRequest",
+        "Sign requests",
+        "The provider verifies the signature with the certificate in the metadata of this service.",
+        kind="switch",
     ),
     OptionField(
         "protocolBinding",
-        "Binding of requests",
+        "Binding of login requests",
         kind="choice",
         choices=(
-            ("", "The binding in the metadata"),
+            ("", "Not set: the binding in the metadata"),
             ("urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect", "HTTP-Redirect"),
             ("urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST", "HTTP-POST"),
         ),
@@ -110,11 +122,14 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
         "OpenID Connect",
         (
             OptionField(
-                "issuer", "Issuer", "Such as https://login.example.com. The service fetches its discovery document.", kind="address"
+                "issuer",
+                "Issuer",
+                "Address of the provider, such as https://login.example.com. The service reads the discovery document there.",
+                kind="address",
             ),
             OptionField(
                 "discovery_url",
-                "Discovery document",
+                "Address of the discovery document",
                 "Required only if the document is not at the usual address below the issuer.",
                 kind="address",
             ),
@@ -124,7 +139,7 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
     ),
     "okta": Guide(
         "Okta",
-        (OptionField("domain", "Domain", "Such as example.okta.com.", is_required=True), *_OPENID),
+        (OptionField("domain", "Okta domain", "Such as example.okta.com.", is_required=True), *_OPENID),
         (
             "Choose Applications, Create App Integration, OIDC, Web Application.",
             "Enter the callback address under Sign-in redirect URIs.",
@@ -140,12 +155,14 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
     "adfs": Guide(
         "Active Directory Federation Services",
         (
-            OptionField("adfs_server", "Server", "The host of the server, such as adfs.example.com, or the address of its metadata."),
+            OptionField("adfs_server", "Server", "Host of the server, such as adfs.example.com, or the address of its metadata."),
+            OptionField("fedMetadataXml", "Federation metadata", "The XML text, if this service cannot reach the server.", kind="area"),
             OptionField(
-                "fedMetadataXml", "Federation metadata", "The XML document, if the server cannot be reached from here.", kind="area"
+                "signInEndpoint", "Sign-in address", "The server receives login requests there. Required without metadata.", kind="address"
             ),
-            OptionField("signInEndpoint", "Sign-in address", "Required if there is no metadata.", kind="address"),
-            OptionField("user_id_attribute", "Claim that identifies the user"),
+            OptionField(
+                "user_id_attribute", "Claim that identifies the user", "The user id contains its value. Empty: the NameID of the assertion."
+            ),
             _ATTRIBUTES,
             _TRUST,
             _DOMAINS,

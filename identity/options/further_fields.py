@@ -9,14 +9,14 @@ from identity.options.guide_fields import OptionField
 UPSTREAM = OptionField(
     "upstream_params",
     "Parameters for the provider",
-    "Sent to the login page of the provider: a fixed value, or the value of a parameter of the application's request.",
+    "Added to each login request to the provider. A value is fixed, or comes from the login request of the application.",
     kind="parameters",
     is_further=True,
 )
 PKCE = OptionField(
     "connection_settings.pkce",
     "Code challenge (PKCE)",
-    "Switch it off only if the provider refuses PKCE.",
+    "Turn PKCE off only if the provider refuses it.",
     kind="choice",
     choices=(("", "On"), ("disabled", "Off")),
     is_further=True,
@@ -24,24 +24,26 @@ PKCE = OptionField(
 _AUTH_PARAMS = OptionField(
     "authParams",
     "Fixed parameters",
-    "Sent to the login page of the provider.",
+    "Added to each login request to the provider.",
     kind="texts",
     columns=("Parameter", "Value"),
     is_further=True,
 )
 _LINK_PARAMS = replace(
-    _AUTH_PARAMS, label="Parameters of a login by link", help_text="Used if the request of the application lacks the parameters."
+    _AUTH_PARAMS,
+    label="Default parameters of logins by link",
+    help_text="Used if the application requests a link without these parameters.",
 )
 _PASSED_ON = OptionField(
     "authParamsMap",
-    "Parameters passed on",
-    "The provider gets the value of the application's parameter.",
+    "Parameters from the application",
+    "Each row copies a parameter of the application's login request into the login request to the provider.",
     kind="texts",
     columns=("Parameter of the provider", "Parameter of the application"),
     is_further=True,
 )
 _STORED = "Stored for other programs. This service does not use it."
-_STORED_MFA = f"{_STORED} The page Two-step verification and passkeys applies to all users."
+_STORED_MFA = f"{_STORED} Set second factors on the page Two-step verification and passkeys."
 _SYNTAX = (("", "Liquid: {{ code }}"), ("md_with_macros", "Macros: @@code@@"))
 
 
@@ -70,7 +72,7 @@ SAML_FURTHER = (
     ),
     OptionField(
         "signatureAlgorithm",
-        "Signature of requests",
+        "Signature algorithm of requests",
         kind="choice",
         choices=(
             ("", "RSA with SHA-256"),
@@ -82,7 +84,7 @@ SAML_FURTHER = (
     ),
     OptionField(
         "digestAlgorithm",
-        "Digest of requests",
+        "Digest algorithm of requests",
         kind="choice",
         choices=(("", "SHA-256"), ("sha384", "SHA-384"), ("sha512", "SHA-512"), ("sha1", "SHA-1 (weak)")),
         is_further=True,
@@ -123,7 +125,7 @@ DATABASE_FURTHER = (
     OptionField(
         "authentication_methods.password.enabled",
         "Passwords",
-        "Users log in and sign up with a password.",
+        "Users can log in and sign up with a password.",
         kind="switch",
         default=True,
         is_further=True,
@@ -133,10 +135,10 @@ DATABASE_FURTHER = (
         "How the login page offers passkeys",
         kind="choice",
         choices=(
-            ("", "Not set: a button, and suggestions in the field"),
-            ("both", "A button, and suggestions in the field"),
+            ("", "Not set: the same as a button and suggestions"),
+            ("both", "A button, and suggestions of the browser in the login field"),
             ("button", "A button"),
-            ("autofill", "Suggestions in the field"),
+            ("autofill", "Suggestions of the browser in the login field"),
         ),
         is_further=True,
     ),
@@ -157,9 +159,13 @@ DATABASE_FURTHER = (
 )
 EMAIL_FURTHER = (
     OptionField(
-        "email.body", "Body of the mail", "HTML. Empty: the text of the service, in the language of the user.", kind="area", is_further=True
+        "email.body",
+        "Text of the email",
+        "HTML. Empty: the text of the service, in the language of the user.",
+        kind="area",
+        is_further=True,
     ),
-    OptionField("email.syntax", "Syntax of subject and body", kind="choice", choices=_SYNTAX, is_further=True),
+    OptionField("email.syntax", "Syntax of subject and text", kind="choice", choices=_SYNTAX, is_further=True),
     _LINK_PARAMS,
 )
 SMS_FURTHER = (
@@ -171,10 +177,14 @@ SMS_FURTHER = (
         choices=(("", "A signature"), ("bearer", "A signature and a signed token")),
         is_further=True,
     ),
-    OptionField("gateway_authentication.subject", "Subject of the token", is_further=True),
-    OptionField("gateway_authentication.audience", "Audience of the token", is_further=True),
+    OptionField("gateway_authentication.subject", "Subject of the token", "The claim sub of the signed token.", is_further=True),
+    OptionField("gateway_authentication.audience", "Audience of the token", "The claim aud of the signed token.", is_further=True),
     OptionField(
-        "gateway_authentication.secret", "Secret of the gateway", "Signs each message and the token.", kind="secret", is_further=True
+        "gateway_authentication.secret",
+        "Secret of the gateway",
+        "The service signs each message and the token with this secret.",
+        kind="secret",
+        is_further=True,
     ),
     OptionField("gateway_authentication.secret_base64_encoded", "The secret is encoded in base64", kind="switch", is_further=True),
 )

@@ -24,7 +24,10 @@ def _client(what: str = "Client id", secret: str = "Client secret") -> tuple[Opt
 
 def _scope(default: str) -> OptionField:
     return OptionField(
-        "scope", "Scopes", f"Separate scopes with spaces. Default: {default}. Tokens of the provider are not stored.", kind="words"
+        "scope",
+        "Scopes",
+        f"Requested from the provider, separated by spaces. Default: {default}. The service does not store the tokens of the provider.",
+        kind="words",
     )
 
 
@@ -33,8 +36,8 @@ EXPRESSION_FIELDS = (
     *("user_id", "email", "email_verified", "name", "nickname", "given_name", "family_name", "picture"),
     *("phone_number", "phone_number_verified"),
 )
+_REGISTER = "Open App registrations and choose New registration."
 _DIRECTORY_STEPS = (
-    "Open App registrations and choose New registration.",
     "Enter the callback address as a redirect URI of the platform Web.",
     "Copy the Application (client) ID. Create a secret under Certificates & secrets and copy its value, not its id.",
     "For verified addresses, add the optional claim xms_edov to the id token. Other addresses count as unverified, because a directory "
@@ -48,13 +51,13 @@ _SOCIAL: Mapping[str, Guide] = {
             _scope("openid profile email"),
             OptionField(
                 "hosted_domains",
-                "Only these organizations",
-                "One Google Workspace domain per line. Default: every Google account may log in.",
+                "Allowed Google Workspace domains",
+                "One domain per line. Only accounts of these domains can log in. Empty: every Google account can log in.",
                 kind="lines",
             ),
             OptionField(
                 "allowed_audiences",
-                "Client ids of our other apps",
+                "Client ids of your other apps at Google",
                 "One per line. Tokens that Google issued to these apps are accepted at /oauth/access_token.",
                 kind="lines",
             ),
@@ -83,32 +86,38 @@ _SOCIAL: Mapping[str, Guide] = {
     "windowslive": Guide(
         "Microsoft",
         (*_client("Application (client) ID"), _scope("openid profile email"), UPSTREAM),
-        ("Choose accounts in any organizational directory and personal Microsoft accounts.", *_DIRECTORY_STEPS),
+        (
+            _REGISTER,
+            "As supported account types, choose accounts in any organizational directory and personal Microsoft accounts.",
+            *_DIRECTORY_STEPS,
+        ),
         "https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade",
     ),
     "waad": Guide(
         "Microsoft Entra",
         (
-            OptionField("tenant_domain", "Directory", "Domain or id of the directory, such as contoso.com. Only its users may log in."),
+            OptionField(
+                "tenant_domain", "Directory", "Domain or id of the directory, such as contoso.com. Only users of this directory can log in."
+            ),
             OptionField("client_id", "Application (client) ID", is_required=True),
             OptionField("client_secret", "Client secret", "Required unless the connection uses WS-Federation.", kind="secret"),
             OptionField(
                 "useCommonEndpoint",
-                "Users of every directory may log in",
-                "For applications of several organizations. Each directory decides what its tokens say, so no address counts as verified "
-                "without xms_edov.",
+                "Users of every directory can log in",
+                "For applications of several organizations. An email address counts as verified only if the token contains the claim "
+                "xms_edov, because each directory can write any address into its tokens.",
                 kind="switch",
             ),
             OptionField(
                 "domain_aliases",
                 "Domains of email addresses",
-                "One domain per line. Users with an address of these domains log in at this provider.",
+                "One domain per line. Users who enter an email address of one of these domains log in at this provider.",
                 kind="lines",
             ),
             _scope("openid profile email"),
             UPSTREAM,
         ),
-        ("Choose accounts in this organizational directory only.", *_DIRECTORY_STEPS),
+        (_REGISTER, "As supported account types, choose accounts in this organizational directory only.", *_DIRECTORY_STEPS),
         "https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade",
     ),
     "apple": Guide(
@@ -142,7 +151,7 @@ _SOCIAL: Mapping[str, Guide] = {
             "Create an app with the use case Facebook Login.",
             "Enter the callback address under Valid OAuth Redirect URIs.",
             "Request the permission email. Facebook does not say whether an address is verified, so no address counts as verified.",
-            "You may enable Require App Secret under Advanced: the service adds the proof to every call.",
+            "You can enable Require App Secret under Advanced: the service adds the proof of the app secret to every call.",
         ),
         "https://developers.facebook.com/apps",
     ),
@@ -159,46 +168,50 @@ _SOCIAL: Mapping[str, Guide] = {
         "OAuth 2.0",
         (
             OptionField(
-                "authorizationURL", "Authorization address", "Address of the provider's login page.", kind="address", is_required=True
+                "authorizationURL", "Authorization address", "Address of the login page of the provider.", kind="address", is_required=True
             ),
-            OptionField("tokenURL", "Token address", "Address that exchanges codes for tokens.", kind="address", is_required=True),
             OptionField(
-                "userInfoURL", "Address of the profile", "Responds with JSON about the user of a token.", kind="address", is_required=True
+                "tokenURL", "Token address", "Address at which the service exchanges codes for tokens.", kind="address", is_required=True
+            ),
+            OptionField(
+                "userInfoURL", "Address of the profile", "Returns the profile of the user as JSON.", kind="address", is_required=True
             ),
             OptionField(
                 "fieldsMap",
                 "Attribute map",
-                "One row per field: a JMESPath expression over the profile, such as data.id for user_id. Members with the names of OpenID "
-                "Connect need no row.",
+                "Each row fills a field of the user with a value of the provider's profile: a JMESPath expression, such as data.id for "
+                "user_id. Values with a name of OpenID Connect, such as email, need no row.",
                 kind="claims",
                 columns=("Expression", "Field of the profile"),
                 profile_fields=EXPRESSION_FIELDS,
             ),
             OptionField("client_id", "Client id", is_required=True),
             OptionField("client_secret", "Client secret", kind="secret"),
-            OptionField("scope", "Scopes", "Separate scopes with spaces.", kind="words"),
+            OptionField("scope", "Scopes", "Requested from the provider, separated by spaces.", kind="words"),
             OptionField(
                 "token_endpoint_auth_method",
-                "Where the secret is sent",
+                "How the service sends the client secret",
                 kind="choice",
-                choices=(("", "In the form"), ("client_secret_basic", "In the Authorization header")),
+                choices=(("", "In the body of the request"), ("client_secret_basic", "In the Authorization header")),
             ),
             OptionField(
                 "pkce_enabled",
                 "Send a code challenge (PKCE)",
-                "Switch this off only if the provider refuses PKCE.",
+                "Turn this off only if the provider refuses PKCE.",
                 kind="switch",
                 default=True,
             ),
             OptionField(
-                "issuer", "Issuer", "The name of the provider in its responses (iss, RFC 9207). If empty, only the host is compared."
+                "issuer",
+                "Issuer",
+                "The value of iss in responses of the provider (RFC 9207). If empty, only the host of iss is checked.",
             ),
             *OAUTH_FURTHER,
         ),
         (
             "Register an application at the provider and enter the callback address as its redirect URI.",
-            "Map user_id to the member of the profile that identifies the user and never changes.",
-            "Profile scripts of other services are not run here. Enter the address of the profile instead.",
+            "In the attribute map, fill user_id with the value of the profile that identifies the user and never changes.",
+            "The service runs no profile scripts of other services. Enter the address of the profile instead.",
         ),
     ),
 }

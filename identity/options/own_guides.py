@@ -13,16 +13,19 @@ _POLICIES = (
     ("none", "None: at least 1 character"),
     ("low", "Low: at least 6 characters"),
     ("fair", "Fair: at least 8 characters, with lower case, upper case and digits"),
-    ("good", "Good: at least 8 characters of three kinds"),
-    ("excellent", "Excellent: at least 10 characters of three kinds, at most two equal characters in a row"),
+    ("good", "Good: at least 8 characters, with three of: lower case, upper case, digits, other characters"),
+    ("excellent", "Excellent: like Good, but at least 10 characters, and at most two equal characters in a row"),
 )
 _NO_SIGN_UPS = OptionField(
-    "disable_signup", "No sign-ups", "New users cannot register. Administrators, imports and invitations still add users.", kind="switch"
+    "disable_signup",
+    "No sign-ups",
+    "New users cannot create an account. Administrators, imports and invitations still add users.",
+    kind="switch",
 )
 _GUESSES = OptionField(
     "brute_force_protection",
     "Protection against guessing",
-    "Failed logins block further attempts. The settings of the tenant determine the number of failures.",
+    "Too many failed logins block further logins of the user. Sign-in settings set the number.",
     kind="switch",
     default=True,
 )
@@ -30,7 +33,7 @@ _GUESSES = OptionField(
 
 def _passcode() -> tuple[OptionField, OptionField]:
     return (
-        OptionField("totp.length", "Digits of a code", "Default: 6.", kind="number", bounds=(6, 10)),
+        OptionField("totp.length", "Length of a code", "Digits. Default: 6.", kind="number", bounds=(6, 10)),
         OptionField("totp.time_step", "Lifetime of a code", "Seconds. Default: 180.", kind="number", bounds=(60, 900)),
     )
 
@@ -39,24 +42,29 @@ OWN_GUIDES: Mapping[str, Guide] = {
     DATABASE: Guide(
         "Database",
         (
-            OptionField("passwordPolicy", "Password policy", "Applies to new passwords.", kind="choice", choices=_POLICIES),
+            OptionField("passwordPolicy", "Password policy", "Rule for new passwords.", kind="choice", choices=_POLICIES),
             OptionField(
                 "password_complexity_options.min_length",
                 "Minimum length",
-                "Number of characters. Empty: the minimum of the policy.",
+                "Characters of a new password. Empty: the minimum of the policy.",
                 kind="number",
                 bounds=(1, 512),
             ),
-            OptionField("password_history.enable", "Refuse earlier passwords", kind="switch"),
-            OptionField("password_history.size", "Number of earlier passwords", "Default: 5.", kind="number", bounds=(1, 24)),
+            OptionField("password_history.enable", "Refuse earlier passwords of the user", kind="switch"),
+            OptionField("password_history.size", "Number of refused earlier passwords", "Default: 5.", kind="number", bounds=(1, 24)),
             OptionField("password_no_personal_info.enable", "Refuse passwords that contain the name or address of the user", kind="switch"),
             OptionField("password_dictionary.enable", "Refuse common passwords", kind="switch"),
-            OptionField("password_dictionary.dictionary", "Further refused passwords", "One word per line.", kind="lines"),
-            OptionField("requires_username", "Users have a username", "In addition to the email address.", kind="switch"),
+            OptionField(
+                "password_dictionary.dictionary",
+                "Further common passwords",
+                "One per line. Used if common passwords are refused.",
+                kind="lines",
+            ),
+            OptionField("requires_username", "Users have a user name", "In addition to the email address.", kind="switch"),
             OptionField(
                 "authentication_methods.passkey.enabled",
                 "Passkeys",
-                "Users can log in with a passkey, too.",
+                "Users can log in with a passkey, too. Passkeys must also be on under Two-step verification and passkeys.",
                 kind="switch",
             ),
             _NO_SIGN_UPS,
@@ -74,7 +82,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
     "email": Guide(
         "Code or link by email",
         (
-            OptionField("email.from", "Sender", "Such as Shop <login@example.com>. Empty: the sender of the tenant."),
+            OptionField("email.from", "Sender", "Such as Shop <login@example.com>. Empty: the default sender of the tenant."),
             OptionField("email.subject", "Subject", "Empty: the subject of the service, in the language of the user."),
             *_passcode(),
             _NO_SIGN_UPS,
@@ -90,12 +98,14 @@ OWN_GUIDES: Mapping[str, Guide] = {
                 "provider",
                 "Provider",
                 kind="choice",
-                choices=(("", "The sender of the tenant"), ("twilio", "Twilio"), ("sms_gateway", "Your own gateway")),
+                choices=(("", "The text message provider of the tenant"), ("twilio", "Twilio"), ("sms_gateway", "Your own gateway")),
             ),
-            OptionField("from", "Sender", "The number or name from which messages come."),
+            OptionField("from", "Sender", "The number or name that users see as the sender."),
             OptionField("twilio_sid", "Twilio account SID", "For Twilio."),
             OptionField("twilio_token", "Twilio auth token", "For Twilio.", kind="secret"),
-            OptionField("messaging_service_sid", "Twilio messaging service", "The SID of the service. It replaces the sender."),
+            OptionField(
+                "messaging_service_sid", "Twilio messaging service", "The SID of the service, which is used instead of the sender."
+            ),
             OptionField("gateway_url", "Address of the gateway", "For your own gateway.", kind="address"),
             OptionField("template", "Text of the message", "Empty: the text of the service, in the language of the user.", kind="area"),
             *_passcode(),

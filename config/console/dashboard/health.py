@@ -187,7 +187,7 @@ def _platform(state: State) -> Iterator[Finding]:
     if not settings.MAIL_REACHES_PEOPLE:
         text = "No email is sent." if not settings.MAIL_IS_CONFIGURED else "Email goes to a file or a terminal, not to users."
         advice = "Password resets and alerts do not arrive. Set EMAIL_URL to a mail server."
-        yield Finding("warn", text, advice, list_of("authapi_accountticket"), "Mailed links")
+        yield Finding("warn", text, advice, list_of("authapi_accountticket"), "Links sent to users")
 
 
 def _processes() -> Iterator[Finding]:

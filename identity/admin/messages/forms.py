@@ -22,14 +22,14 @@ class TemplateForm(ShowsValues, forms.Form):
     """The texts of one language. The form without a language also has the rules of the message."""
 
     is_enabled = forms.BooleanField(required=False, label="Send this message")
-    subject = forms.CharField(required=False, max_length=1000, widget=_WIDE, help_text="Empty: the default subject.")
+    subject = forms.CharField(required=False, max_length=1000, widget=_WIDE, help_text="Can contain variables. Empty: the default subject.")
     body = forms.CharField(
         required=False, max_length=LONGEST_SOURCE, strip=False, widget=forms.Textarea(attrs={"rows": 18, "class": "vLargeTextField"})
     )
     from_address = forms.CharField(
         required=False,
         max_length=1000,
-        label="From",
+        label="Sender",
         widget=_WIDE,
         help_text="Such as Example <mail@example.com>. Used only if the tenant has its own mail server.",
     )
@@ -39,9 +39,9 @@ class TemplateForm(ShowsValues, forms.Form):
     result_url = forms.CharField(
         required=False,
         max_length=2048,
-        label="Page after the link",
+        label="Page after the link is used",
         widget=_WIDE,
-        help_text="Address of a page on your site. Empty: a page of the service confirms the result.",
+        help_text="Address of a page on your site. Empty: a page of this service shows the result.",
     )
     includes_email_in_redirect = forms.BooleanField(required=False, label="Send the email address of the user to that page")
 
@@ -51,7 +51,7 @@ class TemplateForm(ShowsValues, forms.Form):
         for name in self._without():
             del self.fields[name]
         is_mail = kind.channel == EMAIL
-        self.fields["body"].help_text = "HTML with Liquid. Empty: the default text." if is_mail else "Text with Liquid, without HTML."
+        self.fields["body"].help_text = f"{'HTML' if is_mail else 'Text'} with variables in Liquid. Empty: the default text."
         if "url_lifetime_seconds" in self.fields:
             self.fields["url_lifetime_seconds"].help_text = f"Empty: {kind.default_life}."
         first = {"is_enabled": not kind.is_off_at_first, "includes_email_in_redirect": True}
@@ -85,15 +85,19 @@ class MailProviderForm(ShowsValues, forms.Form):
     smtp_port = forms.IntegerField(
         min_value=1, max_value=65535, initial=587, label="Port", help_text="Port 465 uses TLS from the start. Other ports use STARTTLS."
     )
-    smtp_user = forms.CharField(required=False, max_length=512, label="Username", widget=_WIDE)
+    smtp_user = forms.CharField(required=False, max_length=512, label="User name at the server", widget=_WIDE)
     smtp_pass = forms.CharField(
-        required=False, max_length=512, strip=False, label="Password", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+        required=False,
+        max_length=512,
+        strip=False,
+        label="Password at the server",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     default_from = forms.CharField(
         max_length=320,
-        label="From",
+        label="Default sender",
         widget=_WIDE,
-        help_text="Default sender, such as Example <mail@example.com>.",
+        help_text="Such as Example <mail@example.com>. A message with a sender of its own uses that sender.",
     )
 
     def __init__(self, *args: Any, row: MessageProvider | None, **named: Any) -> None:
@@ -121,13 +125,17 @@ class TextProviderForm(ShowsValues, forms.Form):
     name = forms.ChoiceField(
         label="Provider", choices=[(name.value, name.label) for name in (MessageProvider.Name.TWILIO, MessageProvider.Name.WEBHOOK)]
     )
-    twilio_sid = forms.CharField(required=False, max_length=64, label="Account SID of Twilio", widget=_WIDE)
+    twilio_sid = forms.CharField(required=False, max_length=64, label="Twilio account SID", widget=_WIDE)
     twilio_token = forms.CharField(
-        required=False, max_length=512, label="Token of Twilio", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+        required=False, max_length=512, label="Twilio auth token", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
     )
-    messaging_service_sid = forms.CharField(required=False, max_length=64, label="Messaging service SID of Twilio", widget=_WIDE)
+    messaging_service_sid = forms.CharField(required=False, max_length=64, label="Twilio messaging service SID", widget=_WIDE)
     url = forms.CharField(
-        required=False, max_length=512, label="Address of the webhook", widget=_WIDE, help_text="The webhook receives signed messages."
+        required=False,
+        max_length=512,
+        label="Address of the webhook",
+        widget=_WIDE,
+        help_text="The service posts each message to this address, with a signature.",
     )
     secret = forms.CharField(
         required=False,
@@ -136,14 +144,14 @@ class TextProviderForm(ShowsValues, forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     default_from = forms.CharField(
-        required=False, max_length=320, label="From", widget=_WIDE, help_text="A number such as +15005550006, or a short name."
+        required=False, max_length=320, label="Sender", widget=_WIDE, help_text="A number such as +15005550006, or a short name."
     )
     allowed_countries = forms.CharField(
         required=False,
         max_length=1000,
-        label="Countries",
+        label="Allowed countries",
         widget=_WIDE,
-        help_text="Country codes such as DE, AT. Messages to other countries are refused, which limits fraud. Empty: all countries.",
+        help_text="Country codes, such as DE, AT. Messages to other countries are not sent, which limits fraud. Empty: all countries.",
     )
 
     def __init__(self, *args: Any, row: MessageProvider | None, **named: Any) -> None:

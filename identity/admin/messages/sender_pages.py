@@ -19,7 +19,11 @@ from identity.models import MessageProvider
 from identity.models.messages import Channel
 
 _CHANGE = "identity.change_messageprovider"
-_TITLES = {Channel.EMAIL: "Mails", Channel.SMS: "Text messages"}
+_TITLES = {Channel.EMAIL: "Emails", Channel.SMS: "Text messages"}
+_SAVED = {
+    Channel.EMAIL: "Provider saved. To test the provider, open a message in Mails and messages, and send a test email.",
+    Channel.SMS: "Provider saved.",
+}
 
 
 class SendersPage(TenantPage):
@@ -68,7 +72,7 @@ class SendersPage(TenantPage):
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
-                messages.success(request, "Provider saved. To test it, open a message in Mails and messages, and send a test email.")
+                messages.success(request, _SAVED[known])
                 return HttpResponseRedirect(self.address)
         context = {"form": form, "row": row, "channel": known, "title": _TITLES[known], "back_url": self.address}
         return self.page(request, "admin/sender.html", context | {"delete_url": self._at("delete", known)})
@@ -84,7 +88,8 @@ class SendersPage(TenantPage):
             delete_provider(tenant_id=tenant_id, channel=known)
             messages.success(request, "Provider deleted.")
             return HttpResponseRedirect(self.address)
-        context = {"row": row, "platform": _platform(known), "back_url": self.address, "title": "Delete the provider?"}
+        title = f"Delete the provider of {_TITLES[known].lower()}?"
+        context = {"row": row, "platform": _platform(known), "back_url": self.address, "title": title}
         return self.page(request, "admin/sender_delete.html", context)
 
     def _at(self, what: str, channel: str) -> str:

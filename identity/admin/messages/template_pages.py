@@ -105,7 +105,9 @@ class MessagesPage(TenantPage):
         if request.method == "POST":
             form = TemplateForm(without_shown(request.POST), kind=kind, language=language, row=row)
             if not form.is_valid():
-                return _framed(render_to_string("admin/message_problem.html", {"problem": "A text is too long."}))
+                return _framed(
+                    render_to_string("admin/message_problem.html", {"problem": "A field is invalid. Save to see what is wrong."})
+                )
             texts = form.texts()
             source = Source(texts["subject"], texts["body"], texts["from_address"])
         try:
@@ -126,7 +128,9 @@ class MessagesPage(TenantPage):
         except refusals() as refusal:
             messages.error(request, as_text(refusal))
         else:
-            messages.success(request, f"Test email queued for {staff.email}. Job {job.pk} shows whether the mail server accepts it.")
+            messages.success(
+                request, f"Test email for {staff.email} queued. The page of job {job.pk} shows whether the mail server accepted the email."
+            )
         return HttpResponseRedirect(self._at("one", kind, language))
 
     def reset(self, request: HttpRequest, tenant_id: str, name: str) -> HttpResponse:
@@ -135,7 +139,7 @@ class MessagesPage(TenantPage):
         back = self._at("one", kind, language)
         if request.method == "POST":
             count = reset_template(tenant_id=tenant_id, name=kind.name, language=language)
-            messages.success(request, "Text reset to the default." if count else "The message already has its default text.")
+            messages.success(request, "Text reset to the default text." if count else "The message already has the default text.")
             return HttpResponseRedirect(back)
         row = template_at(tenant_id, kind, language)
         context = {"kind": kind, "language": _named(language), "row": row, "back_url": back, "list_url": self.address}
@@ -184,7 +188,7 @@ def _codes(written: set[str]) -> list[str]:
 
 
 def _named(language: str) -> str:
-    return str(dict(settings.LANGUAGES).get(language, language)) if language else "All languages without a text of their own"
+    return str(dict(settings.LANGUAGES).get(language, language)) if language else "All languages without their own text"
 
 
 def _state(tenant_id: str, kind: Kind) -> str:
@@ -195,7 +199,7 @@ def _state(tenant_id: str, kind: Kind) -> str:
 
 def _texts(rows: list[MessageTemplate]) -> str:
     written = [row for row in rows if row.subject or row.body or row.from_address]
-    return ", ".join(sorted(row.language or "all languages" for row in written)) or "default text"
+    return ", ".join(sorted(row.language or "all other languages" for row in written)) or "Default"
 
 
 def _preview_page(kind: Kind, found: Composed) -> str:

@@ -15,7 +15,7 @@ _LONGEST_CLAIM = 512
 _LONGEST_VALUE = 2000
 _CHOOSE = ("", "Choose a field")
 _FIXED, _PASSED = "value", "alias"
-_SOURCES = ((_FIXED, "Fixed value"), (_PASSED, "Passed on"))
+_SOURCES = ((_FIXED, "Fixed value"), (_PASSED, "From the application"))
 
 
 class ClaimsField(RowsField):
@@ -91,7 +91,7 @@ class TextsField(RowsField):
         for number, (name, text) in rows:
             _check_name(number, name, found)
             if self._refuses_secrets and is_secret(name):
-                raise ValidationError(f"Row {number}: {name[:40]} is a secret. Set it over the management interface, which encrypts it.")
+                raise ValidationError(f"Row {number}: {name[:40]} is a secret. Set it with the management API, which encrypts it.")
             if not text:
                 raise ValidationError(f"Row {number}: enter a value for “{name[:40]}”.")
             found[name] = text
@@ -111,7 +111,7 @@ class ParametersField(RowsField):
         columns = (
             Column("name", "Parameter"),
             Column("source", "Source", _SOURCES),
-            Column("text", "Value, or parameter of the application", longest=_LONGEST_VALUE),
+            Column("text", "Value, or name of the application's parameter", longest=_LONGEST_VALUE),
         )
         super().__init__(columns=columns, initial=initial, **options)
 

@@ -21,7 +21,7 @@ class OptionsField(ValuesField):
         found = super().to_python(value)
         if double := next((name for name in found if any(other.startswith(f"{name}.") for other in found)), None):
             raise ValidationError(
-                f"“{double[:40]}” has a row, and its members have rows, too. Keep either its row or the rows of its members."
+                f"“{double[:40]}” has a row, and its members have rows, too. Keep the row of “{double[:40]}” or the rows of its members."
             )
         return nested(self.schema, found)
 

@@ -39,8 +39,8 @@ class ConnectionTabs:
             for user in found
         ]
         more = f"{self._list('user')}?{urlencode({'connection__id__exact': connection.pk})}"
-        columns = ("User", "Created (UTC)", "State")
-        return Panel("Newest users", columns, rows, "No users yet.", more, "Show all users of this connection")
+        columns = ("User", "Created at (UTC)", "State")
+        return Panel("Newest users", columns, rows, "No users of this connection yet.", more, "Show all users of this connection")
 
     def organizations(self, request: HttpRequest, connection: Connection) -> Panel | None:
         if not request.user.has_perm("identity.view_organizationconnection"):
@@ -56,14 +56,14 @@ class ConnectionTabs:
             )
             for row in found.order_by("pk")[:_SHOWN]
         ]
-        empty = "No organizations. Add the connection to an organization, and its members log in with it."
-        columns = ("Organization", "Users become members when they log in", "", "")
+        empty = "No organizations. Add the connection to an organization, so that its members can log in with the connection."
+        columns = ("Organization", "Makes users members at login", "", "")
         return Panel("Organizations that use this connection", columns, rows, empty, **self._add(request, connection))
 
     def metadata(self, _request: HttpRequest, connection: Connection) -> Panel:
         stored: Mapping[str, object] = connection.metadata if isinstance(connection.metadata, dict) else {}
         rows = [(Cell(name), Cell(str(value))) for name, value in sorted(stored.items())]
-        return Panel("Metadata", ("Key", "Value"), rows, "No metadata. Enter your own notes under More in the settings.")
+        return Panel("Metadata", ("Name", "Value"), rows, "No metadata. Add your own notes in the tab Settings, under More.")
 
     def _add(self, request: HttpRequest, connection: Connection) -> dict[str, Any]:
         if not request.user.has_perm("identity.add_organizationconnection"):

@@ -253,7 +253,7 @@ def test_a_list_ends_after_a_limited_number_of_rows_and_shows_the_limit(operator
 
     page = operator.get(reverse("admin:identity_tenant_changelist")).content.decode()
 
-    assert "The list ends after 1 rows" in page
+    assert "The list shows only the first 1 rows" in page
 
 
 def test_an_error_page_shows_our_own_text_and_no_stack_trace(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:

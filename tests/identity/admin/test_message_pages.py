@@ -43,7 +43,7 @@ def browser(staff: Staff) -> Client:
 def test_every_message_is_listed_with_its_state(browser: Client, tenant: Tenant) -> None:
     MessageTemplateFactory.create(tenant_id=tenant.pk, name="verify_email", language="de")
     page = browser.get(at("")).content.decode()
-    for text in ("Verification of an address", "Welcome", "Blocked account", "Text message", "stolen_credentials", "default text", "Off"):
+    for text in ("Verification of an address", "Welcome", "Blocked account", "Text message", "stolen_credentials", "Default", "Off"):
         assert text in page
 
 
@@ -164,7 +164,7 @@ def test_a_mail_provider_is_saved_and_its_password_is_never_shown(browser: Clien
     assert (row.settings["smtp_host"], row.secret("smtp_pass")) == ("smtp.example.com", SECRET)
     assert SECRET not in str(list(AuditEntry.objects.filter(tenant_id=tenant.pk).values()))
     delete = reverse("admin:identity_senders_delete", kwargs={"channel": "email"})
-    assert "Delete the provider?" in browser.get(delete).content.decode()
+    assert "Delete the provider of emails?" in browser.get(delete).content.decode()
     assert MessageProvider.objects.of(tenant.pk).exists()
     browser.post(delete)
     assert not MessageProvider.objects.of(tenant.pk).exists()
