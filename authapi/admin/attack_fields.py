@@ -18,7 +18,7 @@ from identity.breaches.current_list import list_status
 _STAGES = {
     "login": (LOGIN, "Failed logins"),
     "sign_up": (SIGN_UP, "Sign-ups"),
-    "exchange": (EXCHANGE, "Token exchanges with a refused token"),
+    "exchange": (EXCHANGE, "Refused token exchanges"),
 }
 _SUSPICION_SHIELDS = (
     ("block", "Block: requests are refused until the IP address may try again"),
@@ -26,7 +26,7 @@ _SUSPICION_SHIELDS = (
 )
 _LOGIN_SHIELDS = (
     ("block", "Block: the user must set a new password by email. Users without an email address cannot log in"),
-    ("user_notification", "Notify the user: one email for each leaked password, with a link to set a new password"),
+    ("user_notification", "Notify the user: one email for each breached password, with a link to set a new password"),
     ("admin_notification", "Notify the administrators by email"),
 )
 _STAGE_SHIELDS = (("block", "Refuse the password"), ("admin_notification", "Notify the administrators by email"))
@@ -65,8 +65,8 @@ def _seconds(label: str) -> forms.FloatField:
 
 
 class AttackFields(ServiceForm):
-    suspicion_enabled = forms.BooleanField(required=False, label="Count attempts of IP addresses")
-    suspicion_shields = _shields(_SUSPICION_SHIELDS, "When an IP address has no attempts left")
+    suspicion_enabled = forms.BooleanField(required=False, label="Limit attempts of each IP address")
+    suspicion_shields = _shields(_SUSPICION_SHIELDS, "When an IP address has used up its attempts")
     suspicion_allowlist = LinesField(
         label="IP addresses that are never suspicious", help_text="One address or network per line, such as 192.0.2.0/24. At most 100."
     )
@@ -74,13 +74,15 @@ class AttackFields(ServiceForm):
     sign_up_attempts, sign_up_seconds = _attempts(_STAGES["sign_up"][1]), _seconds(_STAGES["sign_up"][1])
     exchange_attempts, exchange_seconds = _attempts(_STAGES["exchange"][1]), _seconds(_STAGES["exchange"][1])
     leaks_enabled = forms.BooleanField(
-        required=False, label="Check for breached passwords", help_text="The sign-in log records each use of a breached password."
+        required=False,
+        label="Check for breached passwords",
+        help_text="Compares passwords with a list of passwords that were stolen from other services. The sign-in log records each match.",
     )
     leak_shields = _shields(_LOGIN_SHIELDS, "At a login with a breached password")
     leak_sign_up_shields = _shields(_STAGE_SHIELDS, "At a sign-up, and for new users created with the management API")
     leak_change_shields = _shields(_STAGE_SHIELDS, "When a password is changed")
-    leak_frequency = forms.ChoiceField(choices=_FREQUENCIES, label="Emails to administrators")
-    new_device_mails = forms.ChoiceField(choices=_NEW_DEVICE_MAILS, label="Logins with new browsers")
+    leak_frequency = forms.ChoiceField(choices=_FREQUENCIES, label="Emails to administrators about breached passwords")
+    new_device_mails = forms.ChoiceField(choices=_NEW_DEVICE_MAILS, label="Emails about logins with new browsers")
 
     def suspicion(self) -> dict[str, Any]:
         """Return the changed settings of suspicious addresses."""

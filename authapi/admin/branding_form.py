@@ -23,35 +23,35 @@ _LABELS = {
     "primary_button_label": "Text of the main button",
     "base_hover_color": "Main button on hover",
     "base_focus_color": "Focus outline",
-    "widget_background": "Box",
+    "widget_background": "Background of the box",
     "widget_border": "Border of the box",
     "header": "Heading",
     "body_text": "Text",
     "links_focused_components": "Links",
     "input_labels_placeholders": "Labels of fields",
-    "input_background": "Fields",
+    "input_background": "Background of fields",
     "input_border": "Border of fields",
     "input_filled_text": "Text in fields",
-    "read_only_background": "Fields that cannot be changed",
+    "read_only_background": "Background of read-only fields",
     "secondary_button_border": "Border of other buttons",
     "secondary_button_label": "Text of other buttons",
-    "background_color": "Page",
+    "background_color": "Background of the page",
     "page_layout": "Position of the box",
     "header_text_alignment": "Position of the heading",
-    "social_buttons_layout": "Other ways to log in",
+    "social_buttons_layout": "Position of provider buttons",
     "logo_position": "Position of the logo",
     "logo_height": "Height of the logo",
-    "reference_text_size": "Size of text",
-    "links_style": "Links",
+    "reference_text_size": "Reference size of text",
+    "links_style": "Style of links",
     "buttons_style": "Corners of buttons",
     "button_border_radius": "Radius of rounded buttons",
     "inputs_style": "Corners of fields",
     "input_border_radius": "Radius of rounded fields",
     "widget_corner_radius": "Radius of the box",
     "show_widget_shadow": "Shadow under the box",
-    "button_border_weight": "Border of buttons",
-    "input_border_weight": "Border of fields",
-    "widget_border_weight": "Border of the box",
+    "button_border_weight": "Width of the border of buttons",
+    "input_border_weight": "Width of the border of fields",
+    "widget_border_weight": "Width of the border of the box",
 }
 _CHOICES = {
     "center": "Center",
@@ -102,7 +102,8 @@ class Group:
 GROUPS = (
     Group(
         "Logo and icon",
-        "Upload a PNG, JPEG, WebP or GIF file of at most 900 KB, or enter the address of a picture. Uploaded pictures are shown at once.",
+        "Upload a PNG, JPEG, WebP or GIF file of at most 900 KB, or enter the address of a picture. The login pages show an uploaded "
+        "picture at once, without Save.",
         ("logo_url", _name("widget", "logo_position"), _name("widget", "logo_height"), "favicon_url"),
         pictures=("logo", "favicon"),
     ),
@@ -144,7 +145,7 @@ GROUPS = (
     ),
     Group(
         "Font",
-        "The listed fonts are installed on devices, so pages load no font and contact no other server.",
+        "The fonts in the list are part of the operating systems of users, so the pages load no font from another server.",
         ("font_stack", "font_url", _name("fonts", "reference_text_size"), _name("fonts", "links_style")),
         tuple(_name("fonts", text, part) for text in _TEXTS for part in ("size", "bold")),
     ),
@@ -169,8 +170,8 @@ class LooksForm(ShowsValues, forms.Form):
         max_length=LONGEST_ADDRESS,
         label="External font file",
         widget=forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"}),
-        help_text="Used instead of the font above. The https address of a .woff2, .woff, .ttf or .otf file. The server of the "
-        "file sees each visit.",
+        help_text="The https address of a .woff2, .woff, .ttf or .otf file. Used instead of the font above. The server of the "
+        "file sees each visit of a login page.",
     )
 
     def __init__(self, looks: Looks, data: Any = None) -> None:
@@ -180,11 +181,11 @@ class LooksForm(ShowsValues, forms.Form):
         for path, member in members():
             if _name(*path) in _SHOWN and member.kind != "picture":
                 self.fields[_name(*path)] = _field(path, member)
-        for name, label in (("logo_url", "External logo"), ("favicon_url", "External icon"), (_name(*_BACKGROUND), "External picture")):
+        for name, label in (("logo_url", "External logo"), ("favicon_url", "External icon"), (_name(*_BACKGROUND), "External background")):
             self.fields[name] = _address(label)
         for kind, address in self._uploaded().items():
             if is_own_picture(address):
-                self.fields[f"remove_{kind}"] = forms.BooleanField(required=False, label="Remove when this form is saved")
+                self.fields[f"remove_{kind}"] = forms.BooleanField(required=False, label="Remove this picture when you save")
         self.initial = self._stored()
 
     def clean(self) -> dict[str, Any]:
@@ -304,7 +305,13 @@ def _effect(member: Member, label: str) -> str:
 
 def _address(label: str) -> forms.Field:
     widget = forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"})
-    return forms.CharField(required=False, max_length=LONGEST_ADDRESS, label=label, widget=widget, help_text="An https address.")
+    return forms.CharField(
+        required=False,
+        max_length=LONGEST_ADDRESS,
+        label=label,
+        widget=widget,
+        help_text="The https address of a picture. It replaces the uploaded picture.",
+    )
 
 
 def _plain(value: Any) -> Any:

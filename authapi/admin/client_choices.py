@@ -30,7 +30,7 @@ GRANTS = (
     ("refresh_token", "Refresh token", "The application renews access without the user."),
     ("client_credentials", "Client credentials", "The application calls APIs without a user. Needs a client grant for each API."),
     ("implicit", "Implicit and hybrid", "The address in the browser contains the tokens, which can leak. For legacy applications only."),
-    ("password", "Password", "Users enter their password in the application, which sees it. For migrations only."),
+    ("password", "Password", "Users enter their password in the application, which sees the password. For migrations only."),
     (REALM_GRANT, "Password of a named connection", "Like the grant Password, with a connection that the application chooses."),
     (
         TokenExchangeGrant.name,
@@ -57,8 +57,7 @@ GRANTS = (
     (
         CibaGrant.name,
         "Approval on another device (CIBA)",
-        "The application requests the approval of a user, on another device or in another browser. The user is notified by email or by "
-        "your webhook. "
+        "The application requests the approval of a user in another browser. The user is notified by email or by your webhook. "
         "The client must authenticate.",
     ),
     (DeviceCodeGrant.name, "Device code", "For devices without a browser: the user enters a code at /activate, on another device."),
@@ -80,9 +79,15 @@ LEGACY = (
     (
         DELEGATION_BY_REFRESH_TOKEN,
         "Refresh token at /delegation",
-        "Works only without rotation of refresh tokens, so that the theft of a token is not detected.",
+        "Works only if refresh tokens are not rotated. The theft of a token is then not detected.",
     ),
 )
+# How clients were registered, by the names that the toolkit gives to the choices.
+REGISTRATION_SOURCES = {
+    "Manual": "By an administrator or the management API",
+    "Dynamic Client Registration": "By the application itself",
+    "Client ID Metadata Document": "By a metadata document",
+}
 METHODS = (
     ("none", "None: a public client that cannot keep a secret"),
     ("client_secret_post", "Secret in the body of the request"),

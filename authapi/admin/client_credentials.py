@@ -37,15 +37,21 @@ class CredentialForm(ServiceForm):
     type = forms.ChoiceField(choices=_TYPES)
     name = forms.CharField(max_length=128, required=False, help_text="A name by which you recognize the credential.")
     pem = forms.CharField(
-        widget=forms.Textarea(attrs=_WIDE), required=False, max_length=8192, label="PEM", help_text="A public key or certificate as PEM."
+        widget=forms.Textarea(attrs=_WIDE),
+        required=False,
+        max_length=8192,
+        label="PEM",
+        help_text="The public key or the certificate. For the type subject, you can enter the subject instead.",
     )
-    algorithm = forms.ChoiceField(choices=[(name, name) for name in ALGORITHMS], help_text="Signature algorithm of a public key.")
+    algorithm = forms.ChoiceField(
+        choices=[(name, name) for name in ALGORITHMS], help_text="Algorithm with which the client signs. Only for a public key."
+    )
     subject_dn = forms.CharField(
         widget=forms.Textarea(attrs={**_WIDE, "rows": 4}),
         required=False,
         max_length=2048,
-        label="Subject DN",
-        help_text="Instead of a certificate: one component per line, in the order of the certificate, such as C=AT.",
+        label="Subject (DN)",
+        help_text="Only for the type subject: one component per line, in the order of the certificate, such as C=AT.",
     )
     expires_at = forms.DateTimeField(required=False, widget=Moment(), help_text="If this is empty, the credential does not expire.")
 
@@ -71,7 +77,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     proof_for = frozenset({"add"})
-    empty_text = "No credentials yet. Add a key or a certificate, then activate it."
+    empty_text = "No keys or certificates yet. Add one, then activate the key or certificate."
     deletion_effect = (
         "If this credential is active, the client's tokens are revoked at once. Without another credential, the client gets no new tokens."
     )

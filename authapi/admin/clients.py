@@ -19,7 +19,7 @@ from django.utils.text import slugify
 from authapi.admin.applications import kinds
 from authapi.admin.applications.kinds import KINDS, Kind
 from authapi.admin.applications.snippet_proofs import kind_of
-from authapi.admin.client_choices import APP_TYPES, METHODS
+from authapi.admin.client_choices import APP_TYPES, METHODS, REGISTRATION_SOURCES
 from authapi.admin.client_exchange import EXCHANGE
 from authapi.admin.client_form import ClientForm
 from authapi.admin.compliance import shown_rules
@@ -88,7 +88,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         ("app_type", worded(RecentValuesFilter, _KINDS_IN_WORDS)),
         "is_first_party",
         "is_global",
-        "registration_source",
+        ("registration_source", worded(SentenceChoicesFilter, REGISTRATION_SOURCES)),
         ("token_endpoint_auth_method", worded(SentenceChoicesFilter, _METHODS_IN_WORDS)),
     )
     list_select_related = ("tenant",)
@@ -203,7 +203,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     def party(self, row: Client) -> str:
         if row.is_self_registered:
             return badge("Registered itself", "warn")
-        return "First" if row.is_first_party else "Third"
+        return "First party" if row.is_first_party else "Third party"
 
     @admin.display(description="Authentication")
     def authentication(self, row: Client) -> str:

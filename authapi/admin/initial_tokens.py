@@ -47,7 +47,9 @@ class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
     sortable_by = ()
     ordering = ("-pk",)
     proof_for = frozenset({"add"})
-    empty_text = "No initial access tokens. To let applications register, turn on registration in Sign-in settings, then add a token."
+    empty_text = (
+        "No initial access tokens. To let applications register themselves, turn on registration in Sign-in settings, then add a token."
+    )
     deletion_effect = "Applications can no longer register with the token. Registered applications remain."
     object_actions = (
         ObjectAction(

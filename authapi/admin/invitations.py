@@ -64,24 +64,24 @@ class InvitationForm(ServiceForm):
         max_value=MOST_LIFE_SECONDS // _DAY,
         initial=7,
         label="Valid for",
-        help_text="Days, at most 30. After this time you can send the invitation again.",
+        help_text="Days, at most 30. You can send an expired invitation again.",
     )
     language = forms.ChoiceField(required=False, help_text="Language of the email.")
     is_mailed = forms.BooleanField(
         required=False,
         initial=True,
         label="Send the invitation by email",
-        help_text="The link in the email verifies the address. A link that you send yourself does not verify the address.",
+        help_text="If off, the next page shows the link, which you send yourself. Only the link in the email verifies the address.",
     )
 
     class Meta:
         model = Invitation
         fields = ("organization", "client", "connection", "email", "inviter_name")
         help_texts: ClassVar = {
-            "client": "The application that the invitation opens. Its settings must contain a login address and must allow organizations.",
+            "client": "The application that the invitation opens. Its settings must contain a login address and allow organizations.",
             "connection": "The connection with which the user must accept. Empty: any connection of the organization.",
             "email": "The only address that can accept the invitation.",
-            "inviter_name": "Shown in the email and on the page.",
+            "inviter_name": "Shown to the user in the email and on the page of the invitation.",
         }
 
 
@@ -203,7 +203,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
     def get_fieldsets(self, request: HttpRequest, obj: Invitation | None = None) -> Any:
         who, what = ["organization", "client", "connection", "email", "inviter_name"], ["given_roles", "days"]
         if obj is None:
-            return [(None, {"fields": [*who, *what]}), ("Mail", {"fields": ["language", "is_mailed"]})]
+            return [(None, {"fields": [*who, *what]}), ("Email", {"fields": ["language", "is_mailed"]})]
         given = ["roles", "user_metadata", "app_metadata", "language"]
         moments = ["created_at", "expires_at", "accepted_at", "acceptor", "revoked_at", "mail_count", "mailed_at"]
         own = [] if self.is_bound(request) else ["tenant"]
@@ -218,7 +218,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         form = super().get_form(request, obj, change=change, **kwargs)
         if "given_roles" in form.base_fields:
             form.base_fields["given_roles"].queryset = self.scoped_choices(request, Role).filter(deletion_started_at__isnull=True)
-            form.base_fields["language"].choices = [("", "The first language of the tenant"), *self._languages(request)]
+            form.base_fields["language"].choices = [("", "The default language of the tenant"), *self._languages(request)]
         return form
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class PermissionAdmin(ReadOnlyAdmin[Permission]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "api_resource", "value", "created_at")
-    empty_text = "No permissions yet. A permission appears when a role or a user gets it."
+    empty_text = "No permissions yet. Add scopes to an API, then give them to a role or a user."
 
 
 class RolePermissionAdmin(ReadOnlyAdmin[RolePermission], ObjectActionsAdmin[RolePermission]):
@@ -142,7 +142,7 @@ class RolePermissionAdmin(ReadOnlyAdmin[RolePermission], ObjectActionsAdmin[Role
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "role", "permission", "created_at")
-    empty_text = "No permissions of roles. Add permissions on the page of a role."
+    empty_text = "No permissions of roles. To add permissions, open the page of a role."
     object_actions = (
         ObjectAction(
             "remove",
@@ -167,7 +167,7 @@ class UserPermissionAdmin(ReadOnlyAdmin[UserPermission], ObjectActionsAdmin[User
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "user", "permission", "created_at")
-    empty_text = "No permissions of users. Add permissions on the page of a user."
+    empty_text = "No permissions of users. To add permissions, open the page of a user."
     object_actions = (
         ObjectAction(
             "remove",
@@ -190,7 +190,7 @@ class OrganizationClientGrantAdmin(ReadOnlyAdmin[OrganizationClientGrant]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "organization", "client_grant", "created_at")
-    empty_text = "No client grants in organizations. Add one with POST /organizations/{id}/client-grants."
+    empty_text = "No client grants in organizations. Add one with the management API: POST /api/v2/organizations/{id}/client-grants."
 
 
 def add_permission_tables(site: admin.AdminSite) -> None:

@@ -33,7 +33,7 @@ _DIALECTS = (
 )
 _DIALECTS_IN_WORDS = {str(value): text for value, text in _DIALECTS}
 _USER_POLICIES = (
-    ("allow_all", "All applications may request tokens for users"),
+    ("allow_all", "All applications"),
     ("require_client_grant", "Only applications with a client grant for users"),
     ("deny_all", "No application"),
 )
@@ -83,9 +83,9 @@ class ApiResourceForm(ServiceForm):
     identifier = forms.CharField(
         max_length=600,
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="The audience of tokens for the API: its address, or any text. Cannot be changed.",
+        help_text="The audience of tokens for the API: the address of the API, or any text. Cannot be changed later.",
     )
-    name = forms.CharField(required=False, max_length=200, help_text="Shown on the consent page.")
+    name = forms.CharField(required=False, max_length=200, help_text="Shown to users on the consent page.")
     scopes = ScopeLines(
         rows=6,
         # The form also contains the scopes that it showed, so that saving does not remove a scope that was added while the form was open.
@@ -104,15 +104,15 @@ class ApiResourceForm(ServiceForm):
         required=False,
         min_value=1,
         max_value=MAX_TOKEN_SECONDS,
-        label="Lifetime in the browser",
-        help_text="Seconds, for implicit and hybrid flows.",
+        label="Lifetime of tokens in the browser",
+        help_text="Seconds, for tokens that the browser gets directly (implicit and hybrid flows).",
     )
     token_dialect = forms.ChoiceField(choices=_DIALECTS, initial=ApiResource.Dialect.ACCESS_TOKEN, label="Format of tokens")
     signing_alg = forms.ChoiceField(
         required=False,
         choices=_ALGORITHMS,
         label="Signature of tokens",
-        help_text="The API checks tokens with the published keys. An API that uses HS256 can create tokens itself, so all "
+        help_text="The API checks signatures with the published keys. An API that uses HS256 can create tokens itself, so all "
         "other APIs refuse its tokens.",
     )
     signing_secret = forms.CharField(
@@ -126,25 +126,35 @@ class ApiResourceForm(ServiceForm):
     enforce_policies = forms.BooleanField(
         required=False,
         label="Role-based access control",
-        help_text="A user gets only the scopes of the user's permissions and roles.",
+        help_text="Tokens of a user contain only scopes that the user has through permissions and roles.",
     )
     allow_offline_access = forms.BooleanField(
-        required=False, label="Refresh tokens", help_text="Applications may request offline_access and renew tokens without the user."
+        required=False,
+        label="Allow refresh tokens",
+        help_text="Applications may request the scope offline_access and renew tokens without the user.",
     )
     skip_consent_for_verifiable_first_party_clients = forms.BooleanField(
-        required=False, initial=True, label="No consent for your own applications"
+        required=False,
+        initial=True,
+        label="No consent for your own applications",
+        help_text="First-party applications get tokens without asking the user.",
     )
-    user_policy = forms.ChoiceField(choices=_USER_POLICIES, initial="allow_all", label="Tokens for users")
-    client_policy = forms.ChoiceField(choices=_CLIENT_POLICIES, initial="require_client_grant", label="Tokens for applications")
+    user_policy = forms.ChoiceField(choices=_USER_POLICIES, initial="allow_all", label="Applications that get tokens for users")
+    client_policy = forms.ChoiceField(
+        choices=_CLIENT_POLICIES, initial="require_client_grant", label="Applications that get tokens without a user"
+    )
 
     possession_mechanism = forms.ChoiceField(
-        required=False, choices=_MECHANISMS, label="Bound to", help_text="A stolen token is useless without the key or certificate."
+        required=False,
+        choices=_MECHANISMS,
+        label="Tokens are bound to",
+        help_text="A stolen token is useless without the key or certificate.",
     )
     possession_required_for = forms.ChoiceField(
         required=False,
         choices=_REQUIRED_FOR,
-        label="Binding required",
-        help_text="An application that sends no proof gets no token for this API.",
+        label="Who must bind tokens",
+        help_text="If binding is required, an application that sends no proof gets no token for this API.",
     )
 
     authorization_details = ShapedJSONField(
@@ -152,9 +162,9 @@ class ApiResourceForm(ServiceForm):
         label="Types of authorization details",
         widget=forms.Textarea(attrs={"rows": 14, "cols": 80, "spellcheck": "false", "class": "json-input"}),
         help_text=format_html(
-            "A JSON list. Each type has a name (type), and a title and a sentence for the consent page. In the sentence, {{amount}} is "
-            "replaced with the value of the member amount. The schema is a JSON Schema: details that do not match the "
-            "schema are never granted. "
+            "Details that applications can request in addition to scopes, such as a payment. A JSON list. Each type has a name (type), and "
+            "a title and a sentence for the consent page. In the sentence, {{amount}} is replaced with the value of the member amount. "
+            "The schema is a JSON Schema: details that do not match the schema are never granted. "
             "Example:<br><code>{}</code>",
             _EXAMPLE_TYPES,
         ),
@@ -206,7 +216,7 @@ class ApiResourceForm(ServiceForm):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if values.get("possession_required_for") and not values.get("possession_mechanism"):
-            self.add_error("possession_mechanism", "Choose what tokens are bound to.")
+            self.add_error("possession_mechanism", "Choose the key or certificate to which tokens are bound.")
         return values
 
 

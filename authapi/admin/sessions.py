@@ -111,7 +111,7 @@ class SessionClientAdmin(ReadOnlyAdmin[SessionClient]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "session", "client", "created_at")
-    empty_text = "No clients in sessions."
+    empty_text = "No clients in sessions. A row appears when a client gets tokens in a session."
 
     def heading_of(self, row: SessionClient) -> str:
         return f"{row.client} in {row.session}"
@@ -173,7 +173,7 @@ class ConsentAdmin(EndableAdmin):
     search_help_text = "Id of a user or of a client."
     ordering = ("-pk",)
     actions = (bulk_action(WITHDRAW_CONSENTS, permission="end", effect=_WITHDRAW_MANY, is_dangerous=True),)
-    empty_text = "No consents yet. Third-party applications and requests with prompt=consent ask users for consent."
+    empty_text = "No consents yet. Users are asked for consent by third-party applications, and by requests with prompt=consent."
     fields = ("tenant", "user", "client", "audience", "scopes", "further", "created_at", "updated_at")
     object_actions = (
         ObjectAction(
@@ -192,7 +192,7 @@ class ConsentAdmin(EndableAdmin):
 
     @admin.display(description="API")
     def api(self, row: Consent) -> str:
-        return row.audience or "(profile)"
+        return row.audience or "Profile of the user"
 
     @admin.display(description="Scopes")
     def scope_list(self, row: Consent) -> str:

@@ -56,6 +56,7 @@ class AccountTicketAdmin(ReadOnlyAdmin[AccountTicket]):
     list_select_related = ("user", "tenant")
     list_filter = ("purpose",)
     search_fields = ("=user__user_id",)
+    search_help_text = "Id of a user."
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     fields = ("id", "tenant", "purpose_in_words", "user", "client", "created_at", "expires_at", "used_at")
@@ -134,7 +135,7 @@ class FactorChallengeAdmin(ReadOnlyAdmin[FactorChallenge]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "user", "purpose", "created_at", "expires_at", "used_at", "failures")
-    empty_text = "No recent challenges."
+    empty_text = "No recent codes or challenges."
 
 
 class FactorTransactionAdmin(ReadOnlyAdmin[FactorTransaction]):

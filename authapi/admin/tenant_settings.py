@@ -29,8 +29,8 @@ _SHIELDS = (
     ("user_notification", "Notify the user: an email with a link that lifts the block"),
 )
 _MODE_NAMES = {
-    "count_per_identifier_and_ip": "Failed logins count for each IP address: an attacker at another IP address cannot lock the user out",
-    "count_per_identifier": "Failed logins of all IP addresses count together: stronger, but every attacker can lock a known account",
+    "count_per_identifier_and_ip": "For each user and IP address: an attacker at another IP address cannot lock the user out",
+    "count_per_identifier": "For each user, from all IP addresses together: stronger, but every attacker can lock a known user out",
 }
 _TARGETS = (
     ("audience", "With the parameter audience"),
@@ -66,25 +66,29 @@ def _hours(label: str, help_text: str) -> forms.FloatField:
 
 class TenantSettingsForm(AttackFields):
     friendly_name = forms.CharField(required=False, max_length=200, help_text="Shown on the login pages. Empty: the name of the tenant.")
-    support_email = forms.CharField(required=False, max_length=254)
+    support_email = forms.CharField(required=False, max_length=254, help_text="For users who need help. Shown on pages and in emails.")
     support_url = forms.CharField(
-        required=False, max_length=2048, label="Support address", widget=_WIDE, help_text="A page for users who need help."
+        required=False, max_length=2048, label="Support page", widget=_WIDE, help_text="Address of a page for users who need help."
     )
-    picture_url = forms.CharField(required=False, max_length=2048, label="Picture", widget=_WIDE, help_text="Used if there is no logo.")
+    picture_url = forms.CharField(
+        required=False, max_length=2048, label="Picture", widget=_WIDE, help_text="Address of a picture. Used if Branding has no logo."
+    )
     session_lifetime = _hours("Session, absolute lifetime", "Hours until users must log in again.")
     idle_session_lifetime = _hours("Session, idle lifetime", "Hours without use until users must log in again.")
     ephemeral_session_lifetime = _hours(
-        "Session until the browser closes, absolute lifetime", "Hours, for sessions that end with the browser."
+        "Session until the browser closes, absolute lifetime", "Hours until users must log in again, if sessions end with the browser."
     )
     idle_ephemeral_session_lifetime = _hours(
-        "Session until the browser closes, idle lifetime", "Hours, for sessions that end with the browser."
+        "Session until the browser closes, idle lifetime",
+        "Hours without use until users must log in again, if sessions end with the browser.",
     )
     cookie_mode = forms.ChoiceField(
-        choices=[("persistent", "Sessions outlive the browser"), ("non-persistent", "Sessions end with the browser")],
+        choices=[("persistent", "Sessions continue"), ("non-persistent", "Sessions end")],
         label="When the browser is closed",
     )
     allowed_logout_urls = LinesField(
-        label="Logout addresses", help_text="One address per line, for logout requests that name no client, and for WS-Federation."
+        label="Logout addresses",
+        help_text="One address per line, to which users can return after logouts with WS-Federation, or without the name of a client.",
     )
     oidc_logout_prompt_enabled = forms.BooleanField(
         required=False,
@@ -95,10 +99,10 @@ class TenantSettingsForm(AttackFields):
         required=False, label="Include the logout endpoint in the discovery document"
     )
     default_directory = forms.CharField(
-        required=False, max_length=128, help_text="The database connection for password logins whose request names no connection."
+        required=False, max_length=128, help_text="Name of the database connection for password logins whose request names none."
     )
     default_audience = forms.CharField(
-        required=False, max_length=600, widget=_WIDE, help_text="The API for requests that name no audience."
+        required=False, max_length=600, widget=_WIDE, help_text="Identifier of the API for requests that name no audience."
     )
     default_redirection_uri = forms.CharField(
         required=False,
@@ -109,17 +113,17 @@ class TenantSettingsForm(AttackFields):
     )
     enabled_locales = LinesField(label="Languages", help_text=f"One code per line: {_LANGUAGES}. The first one is the default.")
     authorization_response_iss_parameter_supported = forms.BooleanField(
-        required=False, label="Include the issuer in responses of /authorize", help_text="RFC 9207. Prevents mix-up attacks."
+        required=False, label="Include the issuer in responses of /authorize", help_text="Prevents mix-up attacks (RFC 9207)."
     )
     allow_organization_name_in_authentication_api = forms.BooleanField(
         required=False,
-        label="Accept names of organizations",
-        help_text="In requests, in place of their ids. Tokens then contain the name, too.",
+        label="Accept names of organizations in requests",
+        help_text="In place of the ids of organizations. Tokens then contain the name, too.",
     )
     pushed_authorization_requests_supported = forms.BooleanField(
         required=False,
         label="Accept pushed authorization requests",
-        help_text="Applications can push a request to /oauth/par and send the browser to /authorize with a handle of the request.",
+        help_text="Applications can send a login request to /oauth/par, and then send the browser to /authorize with a reference to it.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
@@ -147,7 +151,7 @@ class TenantSettingsForm(AttackFields):
         label="Require an initial access token",
         help_text="If off, any sender on the network can register an application. Create tokens under Initial access tokens.",
     )
-    device_charset = forms.ChoiceField(choices=_CHARSET_NAMES, label="Device codes")
+    device_charset = forms.ChoiceField(choices=_CHARSET_NAMES, label="Characters of device codes")
     device_mask = forms.CharField(
         max_length=LONGEST_MASK,
         label="Format of device codes",
@@ -171,16 +175,15 @@ class TenantSettingsForm(AttackFields):
     session_management_supported = forms.BooleanField(
         required=False,
         label="Let applications observe the session",
-        help_text="OpenID Connect Session Management, in a hidden frame. It fails in browsers that block cookies of other sites.",
+        help_text="A hidden frame tells whether the user is still logged in (OpenID Connect Session Management). It fails in browsers "
+        "that block cookies of other sites.",
     )
     token_introspection_supported = forms.BooleanField(
         required=False,
-        label="Introspection of tokens",
-        help_text="RFC 7662 at /oauth/introspect: an application that authenticates can inspect its own tokens and tokens for its API.",
+        label="Let applications inspect tokens",
+        help_text="At /oauth/introspect (RFC 7662), for applications that authenticate: their own tokens, and tokens for their API.",
     )
-    account_enabled = forms.BooleanField(
-        required=False, label="Account page", help_text="Users manage their own account at /account: profile, password, sessions."
-    )
+    account_enabled = forms.BooleanField(required=False, label="Users can manage their account", help_text="At the address /account.")
     account_data_export = forms.BooleanField(required=False, label="Users can download their data")
     account_deletion = forms.BooleanField(
         required=False,
@@ -191,15 +194,17 @@ class TenantSettingsForm(AttackFields):
         label="Connections for logins to the account page",
         help_text="One name per line. Empty: every connection that an application uses.",
     )
-    brute_force_enabled = forms.BooleanField(required=False, label="Count failed logins")
+    brute_force_enabled = forms.BooleanField(
+        required=False, label="Count failed logins", help_text="If off, users are never blocked after failed logins."
+    )
     max_attempts = forms.IntegerField(
         min_value=1, max_value=100, label="Failures before a block", help_text="If you increase this number, all blocks end."
     )
-    mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="Counting")
+    mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="How failed logins are counted")
     shields = forms.MultipleChoiceField(
-        required=False, choices=_SHIELDS, widget=forms.CheckboxSelectMultiple, label="Response to an attack"
+        required=False, choices=_SHIELDS, widget=forms.CheckboxSelectMultiple, label="Response to too many failed logins"
     )
-    allowlist = LinesField(label="IP addresses that are not counted", help_text="One address or network per line: 192.0.2.0/24.")
+    allowlist = LinesField(label="IP addresses that are not counted", help_text="One address or network per line, such as 192.0.2.0/24.")
 
     class Meta:
         model = TenantSettings
@@ -282,7 +287,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
     list_display = ("tenant", "updated_at")
     list_select_related = ("tenant",)
     actions = ()
-    empty_text = "No changed settings. All tenants have the defaults."
+    empty_text = "No changed settings. All tenants have the default settings."
     change_form_template = "admin/settings_form.html"
     proven_fields = (f"notifier_{SECRET}",)
 

@@ -42,15 +42,21 @@ class ProfileForm(ServiceForm):
         "service contain the same value, those tokens log users in, too.",
     )
     jwks_uri = forms.CharField(
-        required=False, max_length=2048, label="Address of a key set", widget=_WIDE, help_text="The address of the issuer's keys."
+        required=False,
+        max_length=2048,
+        label="Address of the keys",
+        widget=_WIDE,
+        help_text="Where the issuer publishes its public keys (JWKS).",
     )
-    public_keys = ShapedJSONField(shape=list, label="Public keys", help_text="A JSON list of JWKs, instead of an address.")
+    public_keys = ShapedJSONField(
+        shape=list, label="Public keys", help_text="The keys of the issuer as a JSON list of JWKs, if the issuer publishes none."
+    )
     user_claim = forms.ChoiceField(choices=_CLAIMS, label="Claim that identifies the user")
     creates_users = forms.BooleanField(
         required=False, label="Create users", help_text="The first token of an unknown user creates the user. Not for database connections."
     )
     is_single_use = forms.BooleanField(
-        required=False, initial=True, label="Accept each token once", help_text="A stolen token cannot be exchanged again."
+        required=False, initial=True, label="Accept each token once", help_text="A stolen token that was already exchanged is useless."
     )
 
     class Meta:
@@ -96,9 +102,9 @@ class TokenExchangeProfileAdmin(ServiceAdmin[TokenExchangeProfile]):
     def get_readonly_fields(self, request: HttpRequest, obj: TokenExchangeProfile | None = None) -> Any:
         return () if obj is None else ("id", "tenant", "created_at", "updated_at")
 
-    @admin.display(description="Accounts")
+    @admin.display(description="Users")
     def accounts(self, row: TokenExchangeProfile) -> str:
-        return badge("Created", "warn") if row.creates_users else badge("Existing only", "quiet")
+        return badge("Created", "warn") if row.creates_users else badge("Existing users only", "quiet")
 
     def create(self, request: HttpRequest, form: Any) -> TokenExchangeProfile:
         return create_profile(tenant_id=self.tenant_for_new(request), **form.columns())

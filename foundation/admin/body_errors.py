@@ -13,16 +13,16 @@ _SENTENCES = tuple(
         (r"Object didn't pass validation for format email", "Enter an email address, such as ada@example.com."),
         (r"Object didn't pass validation for format date-time", "Enter a date and a time, such as 2030-01-31T12:00:00Z."),
         (r"String is too short \(0 chars\), minimum 1", "Enter a value."),
-        (r"Array is too short, minimum (\d+)", r"Enter at least \1."),
+        (r"Array is too short, minimum (\d+)", r"Enter more values. The minimum is \1."),
         (r"String does not match pattern \^\[\^<>\][+*]\$", "Remove the characters < and >."),
-        (r"String does not match pattern \^#\[0-9a-fA-F\]\{6\}\$", "Enter a color, such as #1a2b3c."),
-        (r"String does not match pattern of a language", "Enter a language, such as en or pt-BR."),
+        (r"String does not match pattern \^#\[0-9a-fA-F\]\{6\}\$", "Enter a color of six hexadecimal digits, such as #1a2b3c."),
+        (r"String does not match pattern of a language", "Enter the code of a language, such as en or pt-BR."),
         (r"Expected an https address", "Enter an address that begins with https://."),
         (r"Expected strings of at most 255 characters, or null", "Enter at most 255 characters in each field."),
         (r"Expected no spaces", "Remove the spaces."),
         (r"Expected type integer", "Enter a whole number."),
         (r"Expected type number", "Enter a number."),
-        (r"Expected type string", "Enter a text."),
+        (r"Expected type string", "Enter text."),
     )
 )
 

@@ -155,7 +155,7 @@ class RowsField(ShapedJSONField):
             return super().to_python(value)
         filled = [tuple(cell.strip() for cell in cells) for cells in value if self.widget.is_filled(cells)]
         if any(_CONTROL.search(cell) for cells in filled for cell in cells):
-            raise ValidationError("Control characters are not allowed.")
+            raise ValidationError("Remove the control characters.")
         found = self.map_of(list(enumerate(filled, 1)))
         if self._has_other_shape and not value.is_replaced:
             if found:
@@ -163,7 +163,7 @@ class RowsField(ShapedJSONField):
             return self.initial
         kept = {name: member for name, member in self._kept.items() if name not in value.removed}
         if clash := next((name for name in found if name in kept), None):
-            raise ValidationError(f"“{clash[:40]}” is already stored. Remove the stored value, or remove the row.")
+            raise ValidationError(f"“{clash[:40]}” is already stored. Remove the stored value or the row.")
         return {**found, **kept}
 
     def bound_data(self, data: Any, initial: Any) -> Any:

@@ -28,11 +28,12 @@ class ShapedJSONField(forms.JSONField):
             found = super().to_python(value)
         except (RecursionError, ValueError) as error:
             # Python's parser raises other errors on very deep nesting and on numbers of thousands of digits.
-            raise ValidationError("This JSON cannot be read.", code="invalid") from error
+            raise ValidationError("This JSON is nested too deeply, or has a number with too many digits.", code="invalid") from error
         if found is None:
             return None if self.is_nullable else self.shape()
         if not isinstance(found, self.shape):
-            raise ValidationError(f"A JSON {'object' if self.shape is dict else 'list'} is expected.", code="invalid")
+            example = 'object, such as {"name": "value"}' if self.shape is dict else 'list, such as ["value"]'
+            raise ValidationError(f"Enter a JSON {example}.", code="invalid")
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:

@@ -79,7 +79,7 @@ class PairsField(forms.Field):
             if key in found:
                 raise ValidationError(f"The name “{key[:40]}” appears twice.")
             if "\x00" in name + text:
-                raise ValidationError("Null characters are not allowed.")
+                raise ValidationError("Remove the null characters.")
             if key:
                 found[key] = text
         return found

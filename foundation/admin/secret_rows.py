@@ -121,7 +121,7 @@ class SecretRowsField(ShapedJSONField):
         try:
             return forms.JSONField().to_python(text)
         except (ValidationError, RecursionError, ValueError) as error:
-            raise ValidationError(f"The value of “{key[:40]}” cannot be read as JSON.") from error
+            raise ValidationError(f"The value of “{key[:40]}” begins like JSON and is not valid JSON. Correct the value.") from error
 
 
 def has_entries(data: Any, name: str) -> bool:

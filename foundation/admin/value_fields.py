@@ -105,7 +105,7 @@ class ValuesField(ShapedJSONField):
         try:
             return json.loads(text)
         except (RecursionError, ValueError) as error:
-            message = f"The value of “{key[:40]}” cannot be read as JSON. Put text that begins like JSON in quotes."
+            message = f"The value of “{key[:40]}” cannot be read as JSON. If the value is text, put it in quotes."
             raise ValidationError(message, code="invalid") from error
 
 

@@ -54,6 +54,8 @@ class TenantForm(ServiceForm):
                 "an hour. A client that reads no events for this time must read all data again. If you lower the number, the events "
                 "that are older cannot be restored."
             ),
+            "max_event_connections": "How many event streams the clients of the tenant can keep open at the same time. Empty: the default "
+            "of the platform.",
         }
 
 

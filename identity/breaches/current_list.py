@@ -16,8 +16,8 @@ logger = logging.getLogger(__name__)
 
 # A process looks for a new list at most once in this time. Other searches do not read the directory.
 _LOOKED_EVERY_SECONDS = 1.0
-_NO_LIST = "No list: BREACHED_PASSWORDS_FILE is not set."
-_NOT_MADE = "No list: there is no file at BREACHED_PASSWORDS_FILE yet. Make it with manage.py breached_passwords."
+_NO_LIST = "Passwords are not checked: the operator of the service has not set BREACHED_PASSWORDS_FILE."
+_NOT_MADE = "Passwords are not checked: there is no file at BREACHED_PASSWORDS_FILE. Create it with manage.py breached_passwords."
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ListStatus:
         """A message for administrators."""
         if self.facts is None:
             return self.problem
-        return f"{self.facts.count:,} passwords, list of {self.facts.made_at:%Y-%m-%d}."
+        return f"The list has {self.facts.count:,} passwords. It was created on {self.facts.made_at:%Y-%m-%d}."
 
 
 class CurrentList:

@@ -183,7 +183,7 @@ def test_rows_that_cannot_be_read_are_shown_as_they_were_entered(browser: Browse
     oidc, saml = made(tenant, "oidc", client_id="c"), create_connection(tenant_id=tenant.pk, name="saml", strategy="samlp")
     answer = browser.post(page(oidc), {"preview": "1", "id_token-name-0": "address", "id_token-value-0": "{open"})
     assert answer.context["preview"].errors["id_token"] == [
-        "The value of “address” cannot be read as JSON. Put text that begins like JSON in quotes."
+        "The value of “address” cannot be read as JSON. If the value is text, put it in quotes."
     ]
     assert posted(answer.content.decode()).items() >= {"id_token-name-0": "address", "id_token-value-0": "{open"}.items()
     answer = browser.post(page(saml), {"preview": "1", "attributes-claim-0": "", "attributes-value-0": "Ada"})

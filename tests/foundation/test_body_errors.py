@@ -19,7 +19,7 @@ _ADDRESS = "Enter a full address, such as https://app.example.com/start."
          [f"In line 1: {_ADDRESS}", "In line 3: Wrong.", "In line 3: Worse."]),
         ({"leeway": ["Expected type integer"]}, ["leeway: Enter a whole number."]),
         (["String does not match pattern ^[^<>]+$"], ["Remove the characters < and >."]),
-        (["Array is too short, minimum 3"], ["Enter at least 3."]),
+        (["Array is too short, minimum 3"], ["Enter more values. The minimum is 3."]),
         ("Ensure this value is at least 10.", ["Ensure this value is at least 10."]),
     ],
 )  # fmt: skip

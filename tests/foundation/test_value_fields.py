@@ -41,7 +41,7 @@ def test_two_equal_names_are_refused() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[1,", '"open', "{" * 100_000, "[" * 100_000, "9" * 5_000])
 def test_a_value_that_begins_like_json_and_cannot_be_read_is_refused(text: str) -> None:
-    message = "The value of “plan” cannot be read as JSON. Put text that begins like JSON in quotes."
+    message = "The value of “plan” cannot be read as JSON. If the value is text, put it in quotes."
     assert rows(("plan", text)).errors == {"kept": [message]}
 
 

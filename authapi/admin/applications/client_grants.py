@@ -32,25 +32,27 @@ class ClientGrantForm(ServiceForm):
     subject_type = forms.ChoiceField(
         choices=[("client", "The application itself"), ("user", "Users of the application")], initial="client", label="Tokens for"
     )
-    scopes = LinesField(rows=6, help_text="One scope of the API per line.")
+    scopes = LinesField(rows=6, help_text="Scopes of the API that the client may request, one per line.")
     allows_all_scopes = forms.BooleanField(
         required=False, label="All scopes", help_text="All scopes of the API, including scopes that are added later."
     )
     authorization_details_types = LinesField(
         label="Types of authorization details",
-        help_text="One type of the API per line. If the API requires a grant, the client can request only these types.",
+        help_text="Types of the API, one per line. If the API requires a grant, the client can request only these types.",
     )
-    organization_usage = forms.ChoiceField(required=False, choices=_USES, label="In organizations")
+    organization_usage = forms.ChoiceField(
+        required=False, choices=_USES, label="Use in organizations", help_text="Whether the client gets tokens for an organization."
+    )
     allow_any_organization = forms.BooleanField(
         required=False,
-        label="Any organization",
+        label="In every organization",
         help_text="If this is off, the client can use the grant only in organizations to which the grant was added.",
     )
     token_exchange = forms.ChoiceField(
         required=False,
         choices=_EXCHANGES,
-        label="Exchanged tokens",
-        help_text="Applies if the client exchanges a token of a user for a token of this API.",
+        label="Tokens from an exchange",
+        help_text="For exchanges of a user's token for a token of this API.",
     )
 
     class Meta:
@@ -83,7 +85,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     sortable_by = ("updated_at",)
     search_fields = ("=id", "=client__client_id", "client__name")
     autocomplete_fields = ("client",)
-    empty_text = "No client grants yet. A client that is not global needs a grant for each API."
+    empty_text = "No client grants yet. An application needs a grant for each API that it calls without a user."
     deletion_effect = "The client gets no more tokens for this API, and its existing tokens for this API are revoked."
     change_form_template = "admin/sign_in_form.html"
 
@@ -100,7 +102,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
 
     def badge_of(self, row: ClientGrant) -> str:
         """Return a badge that tells whether a client gets tokens for itself or for its users with the grant."""
-        return badge("For the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "For its users")
+        return badge("For the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "For users of the application")
 
     @admin.display(description="Scopes")
     def scope_list(self, row: ClientGrant) -> str:

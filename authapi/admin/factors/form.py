@@ -15,17 +15,17 @@ from identity.models import EnrolledFactor, User
 
 _FACTOR_NAMES = {
     "webauthn-platform": "This device: fingerprint, face or PIN of a computer or telephone. Resists phishing.",
-    "webauthn-roaming": "Security key: a key on USB or NFC. Resists phishing.",
+    "webauthn-roaming": "Security key: a USB or NFC key. Resists phishing.",
     "otp": "Authenticator app: a code of six digits that changes every 30 seconds. Needs no network.",
     "sms": "Text message: a code to a telephone. The weakest factor, because numbers can be taken over. Each login costs a message.",
-    "email": "Email: a code to an address. As secure as the mailbox. No additional security for users who log in by email.",
-    "recovery-code": "Recovery code: shown once, when the user enrolls the first factor. Replaces a lost factor.",
+    "email": "Email: a code to an email address. As secure as the mailbox. Adds nothing for users who log in by email.",
+    "recovery-code": "Recovery code: shown once, when the user enrolls the first factor. The user enters it in place of a lost factor.",
 }
 _POLICY_NAMES = {
     SecondFactorPolicy.NEVER: "Never: users are not asked for a factor, even if they have one.",
-    SecondFactorPolicy.ON_REQUEST: "On request: if the application requests it, and for users who turned it on.",
-    SecondFactorPolicy.NEW_DEVICE: "In new browsers: all users, in each browser that is new.",
-    SecondFactorPolicy.ALWAYS: "Always: all users, at each login, unless the browser is remembered.",
+    SecondFactorPolicy.ON_REQUEST: "On request: if the application requests it, and for users who turned on two-step verification.",
+    SecondFactorPolicy.NEW_DEVICE: "In new browsers: all users, at the first login in each browser.",
+    SecondFactorPolicy.ALWAYS: "Always: all users, at each login, except in remembered browsers.",
 }
 
 
@@ -36,14 +36,14 @@ class SecondFactorsForm(ShowsValues, forms.Form):
         required=False,
         choices=[(name, _FACTOR_NAMES[name]) for name in FACTORS],
         widget=forms.CheckboxSelectMultiple,
-        label="Factors",
+        label="Allowed factors",
         help_text="Factors that users can enroll and use. Turn on two or more, so that a lost factor does not lock a user out.",
     )
     policy = forms.ChoiceField(
         choices=[(policy.value, words) for policy, words in _POLICY_NAMES.items()],
         widget=forms.RadioSelect,
-        label="When to ask",
-        help_text="The policy of an application replaces this policy. An organization can only make the resulting policy stricter.",
+        label="When users are asked for a second factor",
+        help_text="An application can have another policy, which replaces this policy. An organization can only make the policy stricter.",
     )
     remembers_browsers = forms.BooleanField(
         required=False,
@@ -51,7 +51,7 @@ class SecondFactorsForm(ShowsValues, forms.Form):
         help_text="Users can choose not to be asked again in this browser for some days. If an application requests a second "
         "factor, users are asked even in remembered browsers.",
     )
-    remembered_days = forms.IntegerField(min_value=1, max_value=MOST_DAYS, label="Days for which a browser is remembered")
+    remembered_days = forms.IntegerField(min_value=1, max_value=MOST_DAYS, label="Days until a remembered browser is forgotten")
     passkeys = forms.BooleanField(
         required=False,
         label="Passkeys",

@@ -53,7 +53,7 @@ class SecondFactorsPage(TenantPage):
         except refusals() as refusal:
             add_to_form(form, refusal)
             return self._page(request, tenant_id, form)
-        messages.success(request, "Settings saved. They apply to logins within a second.")
+        messages.success(request, "Settings saved. Logins use the new settings within a second.")
         return HttpResponseRedirect(self.address)
 
     def _page(self, request: HttpRequest, tenant_id: str, form: SecondFactorsForm, *, effects: list[str] | None = None) -> HttpResponse:

@@ -24,7 +24,7 @@ from identity.models import EnrolledFactor, User
 
 def _forget_all(_request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     count = forget_all_browsers(row)
-    return f"{label_of(row)} must use the second factor in {count} browsers again."
+    return f"{label_of(row)} must use the second factor in {count} browser{'' if count == 1 else 's'} again."
 
 
 def _explain_link(_request: HttpRequest, row: User) -> str:

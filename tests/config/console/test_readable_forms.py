@@ -56,7 +56,7 @@ def test_the_settings_of_a_tenant_are_shown_with_their_defaults(auditor: Browser
     shown = values_on(auditor, Rows(tenant).of(TenantSettings))
 
     assert shown["Failures before a block"] == "10"
-    assert shown["When the browser is closed"] == "Sessions outlive the browser"
+    assert shown["When the browser is closed"] == "Sessions continue"
     assert shown["Secret of the webhook"] == NEVER_SHOWN
 
 

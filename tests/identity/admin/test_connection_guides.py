@@ -137,7 +137,7 @@ def test_a_refusal_by_the_service_is_shown_at_the_field(browser: Client, tenant:
         ([("a", "blocked")], "Row 1: “blocked” is not a field of the profile."),
         ([("b", "name"), ("", ""), ("c", "name")], "Row 2: another row fills name already."),
         ([("a[", "name")], "is not understood"),
-        ([("a\x00", "name")], "Control characters are not allowed."),
+        ([("a\x00", "name")], "Remove the control characters."),
     ],
 )
 def test_an_invalid_map_is_refused_at_its_field(browser: Client, tenant: Tenant, rows: list[tuple[str, str]], told: str) -> None:

@@ -50,9 +50,9 @@ def run(*arguments: str) -> str:
 
 def test_no_password_is_found_without_a_list_and_the_status_reports_the_missing_list(place: Path, settings: Any) -> None:
     assert not is_in_breach("leaked-1")
-    assert run("status").startswith("No list: there is no file")
+    assert run("status").startswith("Passwords are not checked: there is no file")
     settings.BREACHED_PASSWORDS_FILE = ""
-    assert run("status") == "No list: BREACHED_PASSWORDS_FILE is not set.\n"
+    assert run("status") == "Passwords are not checked: the operator of the service has not set BREACHED_PASSWORDS_FILE.\n"
     with pytest.raises(CommandError, match="Set BREACHED_PASSWORDS_FILE"):
         run("refresh")
 
