@@ -42,7 +42,7 @@ class AccountTicket(UnrecordedOwned):
     class Purpose(models.TextChoices):
         PASSWORD_RESET = "password_reset"  # noqa: S105  (the name of a purpose)
         UNBLOCK = "unblock"
-        ENROLLMENT = "enrollment"
+        ENROLLMENT = "enrollment", "Setup of a second factor"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_ticket_id, editable=False)
     purpose = models.CharField(max_length=16, choices=Purpose)

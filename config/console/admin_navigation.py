@@ -225,7 +225,7 @@ ROWS: Mapping[str, tuple[str, str]] = {
     "authapi.samlkey": ("SAML certificate", "SAML certificates"),
     "authapi.sessionclient": ("client in a session", "clients in sessions"),
     "authapi.signin": ("entry of the sign-in log", "entries of the sign-in log"),
-    "authapi.tenantsettings": ("sign-in settings", "sign-in settings"),
+    "authapi.tenantsettings": ("settings of a tenant", "settings of tenants"),
     "events.head": ("log position", "log positions"),
     "events.mark": ("unrecorded change", "unrecorded changes"),
     "events.outbox": ("event without a position", "events without a position"),

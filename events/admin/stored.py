@@ -50,10 +50,10 @@ class EventAdmin(NamesEntities, EventPage[Event]):
     list_display = ("event_id", "type", "about_entity", "time", "tenant_id")
     sortable_by = ()
     search_fields = ("event_id",)
-    search_help_text = "An event id (evt_…) or an entity (user:database|…)."
+    search_help_text = "An event id (evt_…), or an entity, such as user:database|…."
     fields = ("entity_page", "others", "time", "place", "tenant_id")
     readonly_fields = ("entity_page", "others", "place")
-    empty_text = "No events yet. Each change of a user, a connection, a group or an organization is recorded as an event."
+    empty_text = "No events yet. Each change of a user, group, organization or connection becomes an event."
 
     def event_in(self, row: Event) -> Event:
         return row
@@ -85,7 +85,7 @@ class OutboxAdmin(ReadOnlyAdmin[Outbox]):
     list_display = ("event", "tenant_id")
     sortable_by = ()
     ordering = ("pk",)
-    empty_text = "Every event has a position in the log. This is the normal state."
+    empty_text = "All events are in the log. This is the normal state."
 
 
 class HeadAdmin(ReadOnlyAdmin[Head]):
@@ -106,7 +106,7 @@ class MarkAdmin(ReadOnlyAdmin[Mark]):
     sortable_by = ()
     ordering = ("pk",)
     fields = ("tenant_id", "table_name", "row_key", "document_table", "document_key", "marked_at")
-    empty_text = "Every change is recorded as an event. This is the normal state."
+    empty_text = "All changes are recorded as events. This is the normal state."
 
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Mark]) -> models.QuerySet[Mark]:
         """Return only the newest marks.
@@ -126,7 +126,7 @@ class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStrea
     sortable_by = ()
     search_fields = ("id__exact", "name")
     fields = ("tenant", "id", "name", "subscriptions", "destination_type", "status", "position", "held_since", "held_reason")
-    empty_text = "No event streams yet. A stream sends the events of this tenant to an action or a webhook."
+    empty_text = "No event streams yet. Add one to send the events of a tenant to an action or a webhook."
 
 
 def pages_of_events(site: admin.AdminSite, request: HttpRequest, events: Iterable[Event]) -> dict[int, str]:

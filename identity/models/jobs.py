@@ -14,24 +14,24 @@ class Job(TenantOwned):
     """Long work for a tenant. `summary` contains the counts; each chunk updates its counts in its own transaction."""
 
     class Type(models.TextChoices):
-        USERS_IMPORT = "users_import"
-        USERS_EXPORT = "users_export"
+        USERS_IMPORT = "users_import", "Import of users"
+        USERS_EXPORT = "users_export", "Export of users"
         VERIFICATION_EMAIL = "verification_email"
         PASSWORD_RESET_EMAIL = "password_reset_email"  # noqa: S105  (the name of a job)
         UNBLOCK_EMAIL = "unblock_email"
-        LEAKED_PASSWORD_EMAIL = "leaked_password_email"  # noqa: S105  (the name of a job)
-        NEW_DEVICE_EMAIL = "new_device_email"
-        PASSWORDLESS_CODE = "passwordless_code"
-        MESSAGE = "message"
+        LEAKED_PASSWORD_EMAIL = "leaked_password_email", "Breached password email"
+        NEW_DEVICE_EMAIL = "new_device_email", "New browser email"
+        PASSWORDLESS_CODE = "passwordless_code", "Code or link for a login"
+        MESSAGE = "message", "Email or text message"
         CONNECTION_DELETION = "connection_deletion"
         ORGANIZATION_DELETION = "organization_deletion"
         GROUP_DELETION = "group_deletion"
         ROLE_DELETION = "role_deletion"
         TENANT_DELETION = "tenant_deletion"
-        EVENT_REDELIVERY = "event_redelivery"
-        STREAM_SYNCHRONIZATION = "stream_synchronization"
-        STREAM_RECONCILIATION = "stream_reconciliation"
-        BULK_ACTION = "bulk_action"
+        EVENT_REDELIVERY = "event_redelivery", "Redelivery of events"
+        STREAM_SYNCHRONIZATION = "stream_synchronization", "Synchronization of a stream"
+        STREAM_RECONCILIATION = "stream_reconciliation", "Comparison of a stream"
+        BULK_ACTION = "bulk_action", "Action on many rows"
 
     class Status(models.TextChoices):
         PENDING = "pending"

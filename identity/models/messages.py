@@ -12,7 +12,7 @@ from identity.models.base import TenantOwned
 class Channel(models.TextChoices):
     """The channel of a message."""
 
-    EMAIL = "email", "E-mail"
+    EMAIL = "email", "Email"
     SMS = "sms", "Text message"
 
 

@@ -38,6 +38,7 @@ class EnrolledFactor(TenantOwned):
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="enrolled_factors")
     device = models.CharField(
+        "id",
         max_length=40,
         default=new_factor_id,
         # Default for rows that a process of the previous version inserts.

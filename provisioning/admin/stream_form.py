@@ -48,31 +48,38 @@ def _hidden_text(label: str, help_text: str = "") -> forms.CharField:
 
 class StreamForm(ServiceForm):
     subscriptions = forms.MultipleChoiceField(
-        choices=[(name, wrapping(name)) for name in EVENT_TYPES], widget=forms.CheckboxSelectMultiple, initial=USER_EVENTS
+        choices=[(name, wrapping(name)) for name in EVENT_TYPES],
+        widget=forms.CheckboxSelectMultiple,
+        initial=USER_EVENTS,
+        help_text="The types of events that the stream sends.",
     )
     destination_type = forms.ChoiceField(
         choices=[(ACTION, "An action, such as SCIM provisioning"), (WEBHOOK, "A webhook")],
         initial=ACTION,
         label="Destination",
-        help_text="The type cannot be changed later.",
+        help_text="The kind of destination cannot be changed later.",
     )
-    action = forms.ModelChoiceField(Action.all_tenants.none(), required=False, help_text="The deployed action that runs for each event.")
+    action = forms.ModelChoiceField(
+        Action.all_tenants.none(),
+        required=False,
+        help_text="Only for the destination “An action”: the deployed action that runs for each event.",
+    )
     webhook_endpoint = forms.CharField(
         required=False,
         max_length=2048,
-        label="Address",
-        help_text="Such as https://host/path. Each event is posted to this URL as JSON.",
+        label="Address of the webhook",
+        help_text="Such as https://host/path. The service posts each event to this address as JSON.",
         widget=forms.TextInput(attrs={"size": 60}),
     )
     method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="Authentication of requests")
-    token = _hidden_text("Token", "Sent in the header Authorization, after the word Bearer.")
-    username = forms.CharField(required=False, max_length=128, label="Username")
+    token = _hidden_text("Token", "Sent in the header Authorization: Bearer.")
+    username = forms.CharField(required=False, max_length=128, label="User name")
     password = _hidden_text("Password")
     header_key = forms.CharField(required=False, max_length=128, label="Name of the header", help_text="Such as X-Api-Key.")
     header_value = _hidden_text("Value of the header")
     signing_secret = _hidden_text(
         "Signing secret",
-        "Signs every request (Standard Webhooks), so that the receiver can verify it. Enter whsec_ and then 24 to 64 bytes in base64.",
+        "Signs each request (Standard Webhooks), so that the receiver can verify the sender. Enter whsec_, then 24 to 64 bytes in base64.",
     )
     is_unsigned = forms.BooleanField(required=False, label="Stop signing requests")
 

@@ -82,7 +82,7 @@ def test_the_confirmation_page_shows_the_number_of_rows_and_the_effect_and_chang
     assert f"Block {MANY} users?" in page
     assert "can no longer log in" in page
     assert "and 5 more" in page
-    assert "has a button to cancel" in page
+    assert "has a button that cancels the job" in page
     assert blocked(tenant) == 0
     assert not Job.objects.of(tenant.pk).exists()
 

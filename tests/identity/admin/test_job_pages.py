@@ -75,7 +75,7 @@ def test_a_job_without_a_file_has_no_download_link(browser: Client, tenant: Tena
 def test_the_type_of_a_job_is_shown_in_words_in_the_list_and_in_the_filter(browser: Client, export: Job) -> None:
     page = browser.get(reverse("admin:identity_job_changelist")).content.decode()
 
-    assert "Users export" in page
+    assert "Export of users" in page
     assert "Password reset email" in page
     assert "Users Export" not in page
 
