@@ -32,8 +32,8 @@ class ShapedJSONField(forms.JSONField):
         if found is None:
             return None if self.is_nullable else self.shape()
         if not isinstance(found, self.shape):
-            example = 'object, such as {"name": "value"}' if self.shape is dict else 'list, such as ["value"]'
-            raise ValidationError(f"Enter a JSON {example}.", code="invalid")
+            expected = "object: names and values in braces" if self.shape is dict else "list: values in square brackets"
+            raise ValidationError(f"Enter a JSON {expected}.", code="invalid")
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:

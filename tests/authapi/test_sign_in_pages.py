@@ -372,7 +372,7 @@ def test_the_form_of_an_api_accepts_types_of_authorization_details_and_explains_
         assert list(errors) == ["authorization_details"]
         return list(errors["authorization_details"])
 
-    assert problems('{"type": "payment"}') == ['Enter a JSON list, such as ["value"].']
+    assert problems('{"type": "payment"}') == ["Enter a JSON list: values in square brackets."]
     assert problems('[{"type": "payment"}, {"name": "x"}]') == ["Type 2: name: Additional properties not allowed."]
     assert problems('[{"type": "payment", "sentence": "Pay {"}]') == [
         "Type 1 (payment): Unmatched brace in the sentence. Write {member} for a value."

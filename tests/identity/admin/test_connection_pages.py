@@ -153,7 +153,7 @@ def test_the_name_and_the_strategy_cannot_be_changed(browser: Client, company: C
 def test_the_page_says_that_deleting_a_connection_deletes_its_users_first(browser: Client, company: Connection) -> None:
     UserFactory.create(tenant_id=company.tenant_id, connection=company, identifier="a", email="a@example.test")
 
-    assert "All its users are deleted first" in browser.get(page(company, "delete")).content.decode()
+    assert "All users of the connection are deleted first" in browser.get(page(company, "delete")).content.decode()
     browser.post(page(company, "delete"), {"post": "yes"})
 
     assert not Connection.objects.of(company.tenant_id).exists()

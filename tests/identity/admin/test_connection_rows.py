@@ -188,7 +188,9 @@ def test_a_stored_value_that_is_no_map_is_kept_until_its_checkbox_is_ticked(brow
 
 def test_a_map_without_rows_and_rows_without_effect_are_refused_at_their_field(browser: Client, oidc: Connection) -> None:
     row = rows("attribute_map__attributes", ("${context.tokenset.cn}", "name"))
-    assert saved(browser, oidc, **OIDC, **USED) == {"option_attribute_map__attributes": ["Add a row, or choose Standard claims above."]}
+    assert saved(browser, oidc, **OIDC, **USED) == {
+        "option_attribute_map__attributes": ["Add a row, or choose Standard claims under Source of the profile."]
+    }
     assert saved(browser, oidc, **OIDC, **row) == {
         "option_attribute_map__mapping_mode": ["Choose Standard claims and map, or remove the rows of the attribute map."]
     }
@@ -255,7 +257,7 @@ def test_an_object_with_known_members_is_shown_with_one_row_per_member_instead_o
         f"options-{key}-{number}": text for number, pair in enumerate(named) for key, text in zip(("name", "value"), pair, strict=True)
     }
     clash = {"options-name-3": "attributes", "options-value-3": "x"}
-    told = "“attributes” has a row, and its members have rows, too. Keep either its row or the rows of its members."
+    told = "“attributes” has a row, and its members have rows, too. Keep the row of “attributes” or the rows of its members."
     assert saved(browser, row, **sent, **filled, **clash) == {"options": [told]}
     assert now(row).options == row.options
     assert not saved(browser, row, **sent, **filled)
