@@ -200,7 +200,7 @@ NAMES: Mapping[str, str] = {
     "authapi.devicekey": "Device keys",
     "authapi.pushedrequest": "Pushed requests",
     "authapi.loginticket": "Login tickets of legacy clients",
-    "authapi.clientcredential": "Keys of clients",
+    "authapi.clientcredential": "Keys and certificates of clients",
     "authapi.usedassertion": "Used assertions",
     "authapi.initialaccesstoken": "Initial access tokens",
     "authapi.edgekey": "Secrets of TLS proxies",
@@ -212,7 +212,8 @@ NAMES: Mapping[str, str] = {
 ROWS: Mapping[str, tuple[str, str]] = {
     "authapi.accountticket": ("link", "links"),
     "authapi.attacknotice": ("attack notification", "attack notifications"),
-    "authapi.cibarequest": ("approval on another device", "approvals on another device"),
+    "authapi.cibarequest": ("approval elsewhere", "approvals elsewhere"),
+    "authapi.clientcredential": ("key or certificate", "keys and certificates"),
     "authapi.devicegrant": ("device code", "device codes"),
     "authapi.factorchallenge": ("code of a second factor", "codes of second factors"),
     "authapi.factortransaction": ("login that waits for a second factor", "logins that wait for a second factor"),

@@ -69,7 +69,7 @@ def test_an_invitation_is_created_and_its_link_is_shown_once(browser: Browser, c
     row = Invitation.objects.of(acme.tenant_id).get()
     assert (row.roles, row.email, row.inviter_name) == ([role.pk], "grace@example.test", "Ada")
     assert row.expires_at - row.created_at - timedelta(days=3) < timedelta(seconds=5)
-    assert "This page is shown once." in page.content.decode()
+    assert "The link is shown only once." in page.content.decode()
     assert row.ticket in page.content.decode()
     assert "no-store" in page["Cache-Control"]
     assert Job.objects.of(acme.tenant_id).filter(type=Job.Type.MESSAGE).count() == 1
