@@ -114,7 +114,7 @@ class UserPanels:
             (
                 Cell(row.wire_id, self._page("refreshtoken", row.pk)),
                 Cell(str(row.application)),
-                Cell(row.audience or "(profile)"),
+                Cell(row.audience or "Profile of the user"),
                 Cell(_moment(row.last_exchanged_at or row.created)),
             )
             for row in found[:_SHOWN]

@@ -48,7 +48,7 @@ STORED_GUIDES: Mapping[str, Guide] = {
         "Custom provider",
         (
             OptionField("authorizationURL", "Authorization address", "Address of the login page of the provider.", kind="address"),
-            OptionField("tokenURL", "Token address", "Address that exchanges codes for tokens.", kind="address"),
+            OptionField("tokenURL", "Token address", "Address at which codes are exchanged for tokens.", kind="address"),
             OptionField("userInfoURL", "Address of the profile", kind="address"),
             OptionField("client_id", "Client id"),
             OptionField("client_secret", "Client secret", kind="secret"),

@@ -86,7 +86,7 @@ class FactorPanels:
             for row in found
         ]
         columns = ("Kind", "Name", "Address", "Added (UTC)", "Last used (UTC)", "")
-        return Panel("Two-step verification and passkeys", columns, rows, "No second factors or passkeys.")
+        return Panel("Two-step verification and passkeys", columns, rows, "No second factors or passkeys yet.")
 
     def remembered_browsers(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_rememberedbrowser"):
