@@ -57,7 +57,8 @@ GRANTS = (
     (
         CibaGrant.name,
         "Approval on another device (CIBA)",
-        "The application requests the approval of a user in another browser. The user is notified by email or by your webhook. "
+        "The application requests the approval of a user, on another device or in another browser. The user is notified by email or by "
+        "your webhook. "
         "The client must authenticate.",
     ),
     (DeviceCodeGrant.name, "Device code", "For devices without a browser: the user enters a code at /activate, on another device."),

@@ -212,7 +212,7 @@ NAMES: Mapping[str, str] = {
 ROWS: Mapping[str, tuple[str, str]] = {
     "authapi.accountticket": ("link", "links"),
     "authapi.attacknotice": ("attack notification", "attack notifications"),
-    "authapi.cibarequest": ("approval elsewhere", "approvals elsewhere"),
+    "authapi.cibarequest": ("approval on another device", "approvals on another device"),
     "authapi.clientcredential": ("key or certificate", "keys and certificates"),
     "authapi.devicegrant": ("device code", "device codes"),
     "authapi.factorchallenge": ("code of a second factor", "codes of second factors"),

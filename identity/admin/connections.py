@@ -88,7 +88,11 @@ class ConnectionForm(ServiceForm):
     more_secrets = SecretRowsField(
         label="Secrets", has_objects=True, help_text="Secret options without a field of their own. Encrypted and never shown again."
     )
-    realms = LinesField(label="Realms", help_text="One name per line. Empty: the name of the connection.")
+    realms = LinesField(
+        label="Realms",
+        help_text="Further names with which clients can request this connection, in the parameters connection and realm. One name per "
+        "line. If empty, only the name of the connection works.",
+    )
     enabled_clients = LinesField(label="Applications", help_text="Client ids of the applications that use the connection, one per line.")
     is_domain_connection = forms.BooleanField(
         required=False,

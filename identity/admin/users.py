@@ -55,8 +55,9 @@ class UserForm(ServiceForm):
         model = User
         fields = ()  # The fieldsets of the admin class list the fields.
         help_texts = {
-            "email_verified": "Whether the user has proven to own the email address. A verified address that you change becomes "
-            "unverified: after saving, check this box again.",
+            "email_verified": "Whether the user has proven to own the email address. If you change the address, it becomes "
+            "unverified. If the new address is proven, too, save first, and then check this box again.",
+            "multifactor": f"“{EnrolledFactor.PROVIDER}” means that the user has a second factor. The tab Security lists the factors.",
             "phone_number": "A plus sign, the country code and the number, such as +4915112345678.",
             "picture": "Address of a picture of the user.",
         }

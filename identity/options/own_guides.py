@@ -60,7 +60,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
                 "One per line. Used if common passwords are refused.",
                 kind="lines",
             ),
-            OptionField("requires_username", "Users have a user name", "In addition to the email address.", kind="switch"),
+            OptionField("requires_username", "Users have a username", "In addition to the email address.", kind="switch"),
             OptionField(
                 "authentication_methods.passkey.enabled",
                 "Passkeys",

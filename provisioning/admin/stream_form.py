@@ -72,8 +72,8 @@ class StreamForm(ServiceForm):
         widget=forms.TextInput(attrs={"size": 60}),
     )
     method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="Authentication of requests")
-    token = _hidden_text("Token", "Sent in the header Authorization: Bearer.")
-    username = forms.CharField(required=False, max_length=128, label="User name")
+    token = _hidden_text("Token", "Sent in the header Authorization, after the word Bearer.")
+    username = forms.CharField(required=False, max_length=128, label="Username")
     password = _hidden_text("Password")
     header_key = forms.CharField(required=False, max_length=128, label="Name of the header", help_text="Such as X-Api-Key.")
     header_value = _hidden_text("Value of the header")

@@ -85,7 +85,7 @@ class MailProviderForm(ShowsValues, forms.Form):
     smtp_port = forms.IntegerField(
         min_value=1, max_value=65535, initial=587, label="Port", help_text="Port 465 uses TLS from the start. Other ports use STARTTLS."
     )
-    smtp_user = forms.CharField(required=False, max_length=512, label="User name at the server", widget=_WIDE)
+    smtp_user = forms.CharField(required=False, max_length=512, label="Username at the server", widget=_WIDE)
     smtp_pass = forms.CharField(
         required=False,
         max_length=512,
