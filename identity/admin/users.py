@@ -54,6 +54,7 @@ class UserForm(ServiceForm):
     class Meta:
         model = User
         fields = ()  # The fieldsets of the admin class list the fields.
+        labels = {"multifactor": "Second factor"}
         help_texts = {
             "email_verified": "Whether the user has proven to own the email address. If you change the address, it becomes "
             "unverified. If the new address is proven, too, save first, and then check this box again.",
