@@ -44,7 +44,7 @@ _STEADY, _CHURNING = 8, 8
 
 @dataclass(frozen=True)
 class Trend:
-    """A straight line through the samples of one resource: per hour, with the bounds of its 95 % interval."""
+    """A straight line through the samples of one resource: its slope per hour, and the bounds of the 95 % interval of the slope."""
 
     per_hour: float
     low: float

@@ -12,8 +12,8 @@ _REALM_PREFIX = "urn:"
 def is_of_another(client: Client, name: str) -> bool:
     """Tell whether a name belongs to another client of the tenant.
 
-    The names of a client are its aliases, the audiences that its add-ons set, and the realm `urn:<client id>`. A client that could request
-    a token under the name of another client could present that token to the other client.
+    The names of a client are its aliases, the audiences that its add-ons set, and the realm `urn:<client id>`. If a client
+    could request a token whose audience is a name of another client, it could present the token to that client.
     """
     if name in (client.settings.get("client_aliases") or ()):
         # An alias belongs to one client only.

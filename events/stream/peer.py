@@ -79,7 +79,7 @@ def paced(send: Send) -> Send:
 
     async def send_when_there_is_room(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.body" and not message.get("more_body", False):
-            # Twisted refuses to finish a request whose producer is still registered; a request without a channel is disconnected.
+            # Twisted refuses to finish a request whose producer is still registered. A request without a channel has lost its client.
             if request.channel is not None:
                 request.unregisterProducer()
         else:

@@ -16,7 +16,7 @@ from django.db.models import Q
 
 # Names a member of a JSON column by its keys; empty for a column that is encrypted as a whole.
 Pointer = tuple[str | int, ...]
-# Returns the place of each encrypted value of a row, by pointer. A place is the associated data of the encryption.
+# Maps the pointer of each encrypted value of a row to its place: the text that was passed to the encryption as associated data.
 Places = Callable[[Any], Mapping[Pointer, str]]
 
 
@@ -73,9 +73,9 @@ def carry(
 ) -> None:
     """Declare how a move copies the tables of an app. Models are named by their class.
 
-    `left_behind` gives the reason of each table that a move does not copy. For columns that contain a primary key without being a foreign
-    key, `keys` names the model of that key. `cleared` names columns that are empty at the target. Triggers add rows to tables of
-    `filled_by_triggers` during an import. The import deletes these rows in the same transaction.
+    `left_behind` gives the reason of each table that a move does not copy. Some columns contain the primary key of another model but
+    are no foreign keys: `keys` names the model for each. `cleared` names columns that are empty at the target. Triggers add rows to
+    tables of `filled_by_triggers` during an import. The import deletes these rows in the same transaction.
     """
 
     def model(name: str) -> type[models.Model]:

@@ -36,7 +36,10 @@ def declare() -> None:
 
 
 def _of_options(row: Connection) -> Mapping[Pointer, str]:
-    """Return the place of each encrypted option. The encrypted value of an option that is not a text is in its member `json`."""
+    """Return the place (associated data) of each encrypted option.
+
+    An option that is not a text is stored as an object, with the encrypted value in the member `json`.
+    """
     pointers: dict[Pointer, str] = {}
     for path, token in row.sealed_options.items():
         pointers[(path,) if isinstance(token, str) else (path, "json")] = f"{row._secrets_place}:{path}"
@@ -44,8 +47,8 @@ def _of_options(row: Connection) -> Mapping[Pointer, str]:
 
 
 def _of_chunk(row: Any) -> Mapping[Pointer, str]:
-    """Return the place of a chunk's encrypted rows. Empty without content, and for a piece of an export file, which is compressed and not
-    encrypted."""
+    """Return the place of a chunk's encrypted rows. Empty if the chunk has no content, or if the content is a piece of an export file: such
+    pieces are compressed but not encrypted."""
     chunk: JobChunk = row
     is_sealed = bool(chunk.content) and chunk.job.type != Job.Type.USERS_EXPORT
     return {(): place_of(chunk.job_id, chunk.number)} if is_sealed else {}

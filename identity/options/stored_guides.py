@@ -40,7 +40,7 @@ STORED_GUIDES: Mapping[str, Guide] = {
             OptionField("admin_access_token", "Access token of the administrator", kind="secret"),
             OptionField("admin_refresh_token", "Refresh token of the administrator", kind="secret"),
         ),
-        ("For logins, add a connection of Google and list the domain under Allowed Google Workspace domains.",),
+        ("For logins, add a connection of Google and enter the domain in the field “Allowed Google Workspace domains”.",),
         callback="",
         has_login=False,
     ),

@@ -211,7 +211,7 @@ def test_pruning_ends_the_stream_of_a_client_that_is_behind(target: Target) -> N
         start = stream.opened().id
     target.write(*["user.updated"] * 300, padding=20_000)
     with target.subscribe({"from": start}, receive_buffer=4096) as slow:
-        # The client has stopped reading after the first bytes, 6 MB behind the head. Prune the log before the head.
+        # The client has stopped reading after the first bytes, 6 MB behind the head. Prune all events of the log except the last one.
         with transaction.atomic():
             Head.objects.filter(pk=target.tenant.pk).update(floor=299)
             LogEntry.objects.filter(tenant_id=target.tenant.pk, position__lt=300).delete()
@@ -235,7 +235,7 @@ def test_an_unreadable_event_is_never_skipped_and_the_offset_after_the_event_is_
         *_, last, ended = (block for block in _until_end(stream, within=20.0) if block.event in {"user.updated", "error"})
     assert last.message["event"]["id"] == ids[1]
     assert (ended.message["error"]["code"], ended.message["error"]["offset"]) == ("processing_error", last.id)
-    # The server asks a client that reconnects to wait. Only an operator may skip the missing event.
+    # When the client reconnects, the server tells it to wait. Only an operator may skip the missing event.
     with target.subscribe({"from": last.id}) as stream:
         assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
     beyond = CursorSealer(settings.CURSOR_KEYS, tenant_id=target.tenant.pk).seal(Cursor(target.head().epoch, poisoned.position))

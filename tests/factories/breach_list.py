@@ -37,7 +37,7 @@ def use_list(settings: Any, path: Path | str) -> None:
 
 
 def detect(tenant_id: str, *shields: str, **values: Any) -> None:
-    """Make a tenant check for breached passwords. `shields` are its responses at logins."""
+    """Configure a tenant so that it checks for breached passwords. `shields` are its responses at logins."""
     row, _ = TenantSettings.objects.of(tenant_id).get_or_create(tenant_id=tenant_id)
     detection = {"enabled": True, "shields": list(shields), **values}
     row.attack_protection = {**row.attack_protection, "breached_password_detection": detection}

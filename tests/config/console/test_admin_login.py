@@ -46,7 +46,7 @@ def test_staff_sign_in_with_an_email_address_in_any_case_of_letters_and_a_passwo
     assert visitor.get("/admin/").status_code == 200
 
 
-def test_an_address_with_another_letter_of_the_same_upper_case_does_not_match(visitor: Client, tenant: Tenant) -> None:
+def test_an_address_does_not_match_if_only_its_upper_case_is_the_same(visitor: Client, tenant: Tenant) -> None:
     email = f"admin-{secrets.token_hex(4)}@example.test"
     StaffFactory.create(tenant_id=tenant.pk, email=email, password=PASSWORD)
 

@@ -62,7 +62,10 @@ def _members(key_set: Any) -> list[Mapping[str, Any]]:
     if not isinstance(keys, list) or not all(isinstance(jwk, dict) for jwk in keys):
         raise refused('The jwks must be an object with a list of keys: {"keys": [...]}.')
     if any(name in jwk for jwk in keys for name in _PRIVATE):
-        raise refused("The jwks has a private or secret key, which is no longer secret. Create new keys, and send only the public keys.")
+        raise refused(
+            "The jwks contains a private or symmetric key. Because the key was sent, it is no longer secret. Create new keys, and send only "
+            "the public keys."
+        )
     return keys
 
 
