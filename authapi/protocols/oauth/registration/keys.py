@@ -63,8 +63,8 @@ def _members(key_set: Any) -> list[Mapping[str, Any]]:
         raise refused('The jwks must be an object with a list of keys: {"keys": [...]}.')
     if any(name in jwk for jwk in keys for name in _PRIVATE):
         raise refused(
-            "The jwks contains a private or symmetric key. Because the key was sent, it is no longer secret. Create new keys, and send only "
-            "the public keys."
+            "The jwks contains a private or symmetric key. Because the key was sent, it is no longer secret. Create new keys, and send "
+            "only the public keys."
         )
     return keys
 
