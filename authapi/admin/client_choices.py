@@ -26,71 +26,87 @@ APP_TYPES = (
     ("resource_server", "API that calls other APIs for its users"),
 )
 GRANTS = (
-    ("authorization_code", "Authorization code", "Users log in in the browser, with PKCE. Right for nearly all applications."),
-    ("refresh_token", "Refresh token", "The application renews access without the user."),
+    ("authorization_code", "Authorization code", "Users log in on the login pages, in the browser. Right for nearly all applications."),
+    ("refresh_token", "Refresh token", "The application gets new access tokens without the user."),
     ("client_credentials", "Client credentials", "The application calls APIs without a user. Needs a client grant for each API."),
-    ("implicit", "Implicit and hybrid", "The address in the browser contains the tokens, which can leak. For legacy applications only."),
-    ("password", "Password", "Users enter their password in the application, which sees the password. For migrations only."),
-    (REALM_GRANT, "Password of a named connection", "Like the grant Password, with a connection that the application chooses."),
+    ("implicit", "Implicit and hybrid", "The browser receives tokens in an address, where they can leak. For legacy applications only."),
+    ("password", "Password", "Users enter their password in the application, so the application sees the password. For migrations only."),
+    (REALM_GRANT, "Password of a named connection", "Like the grant type Password, but the application chooses the connection."),
     (
         TokenExchangeGrant.name,
         "Token exchange",
-        "The application exchanges a token of a user for a token of another API, or logs a user in with a token of another issuer.",
+        "The application exchanges a token of a user for a token of another API, or logs a user in with a token of another issuer. "
+        "Choose the allowed exchanges under Token exchange.",
     ),
-    (PasswordlessGrant.name, "Code by email or text message", "Users receive a code, and enter the code in the application."),
+    (
+        PasswordlessGrant.name,
+        "Code by email or text message",
+        "Users receive a code, and enter it in the application instead of a password.",
+    ),
     (
         OtpGrant.name,
         "Second factor: authenticator app",
-        "After a grant with a password, users enter the code of their app in the application.",
+        "After the password, users enter the code of their authenticator app in the application.",
     ),
     (
         OobGrant.name,
         "Second factor: text message or email",
-        "After a grant with a password, users enter the code from a message in the application.",
+        "After the password, users enter the code from a text message or email in the application.",
     ),
     (
         RecoveryCodeGrant.name,
         "Second factor: recovery code",
-        "After a grant with a password, users without their factor enter the recovery code in the application.",
+        "After the password, users who lost their second factor enter the recovery code in the application.",
     ),
-    (PasskeyGrant.name, "Passkey", "Users log in and sign up with passkeys in the application. First party only."),
+    (PasskeyGrant.name, "Passkey", "Users log in and sign up with passkeys in the application. Only for first-party applications."),
     (
         CibaGrant.name,
         "Approval on another device (CIBA)",
-        "The application requests the approval of a user, on another device or in another browser. The user is notified by email or by "
-        "your webhook. "
-        "The client must authenticate.",
+        "The application requests the approval of a user, who gives it on another device. The sign-in settings define whether an "
+        "email or your webhook notifies the user. Not for public clients.",
     ),
-    (DeviceCodeGrant.name, "Device code", "For devices without a browser: the user enters a code at /activate, on another device."),
+    (
+        DeviceCodeGrant.name,
+        "Device code",
+        "For devices without a browser, such as a TV: the user enters a code on another device, at /activate.",
+    ),
 )
 # Each text explains why the grant is off by default. Legacy applications may need it; see docs/how-to/old-clients.md for replacements.
 LEGACY = (
     (
         PASSWORD,
         "Password at /oauth/ro",
-        "The client does not authenticate, and sees every password. Second factors are not possible.",
+        "The application sees every password and does not authenticate. Second factors are not possible.",
     ),
-    (DEVICE_KEY, "Device key at /oauth/ro", "A stolen device can log in until its key is deleted. Second factors are not possible."),
-    (SOCIAL_TOKEN, "Token of a provider at /oauth/access_token", "The application handles tokens of the provider, which can leak."),
+    (
+        DEVICE_KEY,
+        "Device key at /oauth/ro",
+        "A thief can log in with a stolen device until its key is deleted. Second factors are not possible.",
+    ),
+    (
+        SOCIAL_TOKEN,
+        "Token of a provider at /oauth/access_token",
+        "The application receives tokens of the provider itself, and can leak them.",
+    ),
     (
         DELEGATION_BY_ID_TOKEN,
-        "Id token at /delegation",
-        "An attacker who finds an id token, for example in a log, gets tokens for other clients.",
+        "ID token at /delegation",
+        "An attacker who finds an ID token, for example in a log, can get tokens for other clients.",
     ),
     (
         DELEGATION_BY_REFRESH_TOKEN,
         "Refresh token at /delegation",
-        "Works only if refresh tokens are not rotated. The theft of a token is then not detected.",
+        "Works only if refresh tokens do not rotate. The service then cannot detect that a token was stolen.",
     ),
 )
 # How clients were registered, by the names that the toolkit gives to the choices.
 REGISTRATION_SOURCES = {
-    "Manual": "By an administrator or the management API",
+    "Manual": "By an administrator or the management interface",
     "Dynamic Client Registration": "By the application itself",
     "Client ID Metadata Document": "By a metadata document",
 }
 METHODS = (
-    ("none", "None: a public client that cannot keep a secret"),
+    ("none", "None: for public clients, which cannot keep a secret"),
     ("client_secret_post", "Secret in the body of the request"),
     ("client_secret_basic", "Secret in the Authorization header"),
 )
@@ -103,12 +119,12 @@ ALGORITHMS = (
 USES = (
     ("", "Not set: the same as denied"),
     ("deny", "Denied: users log in without an organization"),
-    ("allow", "Allowed"),
-    ("require", "Required"),
+    ("allow", "Allowed: users log in with or without an organization"),
+    ("require", "Required: users must log in to an organization"),
 )
 BEHAVIOURS = (
-    ("", "Not set"),
-    ("no_prompt", "Users do not choose: the application names the organization"),
-    ("pre_login_prompt", "Users choose before the login"),
-    ("post_login_prompt", "Users choose after the login"),
+    ("", "Not set: users do not choose"),
+    ("no_prompt", "Users do not choose: the request of the application names the organization"),
+    ("pre_login_prompt", "Users choose before the login, if an organization is required"),
+    ("post_login_prompt", "Users choose after the login, among their organizations"),
 )

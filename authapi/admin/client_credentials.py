@@ -24,7 +24,7 @@ from identity.admin.service_form import ServiceForm
 
 _TYPES = (
     (ClientCredential.Type.PUBLIC_KEY, "Public key, for signed assertions"),
-    (ClientCredential.Type.CERT_SUBJECT_DN, "Subject of certificates that an authority signs"),
+    (ClientCredential.Type.CERT_SUBJECT_DN, "Subject of certificates from a certificate authority"),
     (ClientCredential.Type.X509_CERT, "Self-signed certificate"),
 )
 # The labels of the filter, by the names that Django derives from the values.
@@ -35,23 +35,25 @@ _WIDE = {"rows": 10, "cols": 68, "spellcheck": "false"}
 
 class CredentialForm(ServiceForm):
     type = forms.ChoiceField(choices=_TYPES)
-    name = forms.CharField(max_length=128, required=False, help_text="A name by which you recognize the credential.")
+    name = forms.CharField(max_length=128, required=False, help_text="A name by which administrators recognize the credential.")
     pem = forms.CharField(
         widget=forms.Textarea(attrs=_WIDE),
         required=False,
         max_length=8192,
-        label="PEM",
-        help_text="The public key or the certificate. For the type subject, you can enter the subject instead.",
+        label="Key or certificate",
+        help_text="The public key or the certificate in PEM format.",
     )
     algorithm = forms.ChoiceField(
-        choices=[(name, name) for name in ALGORITHMS], help_text="Algorithm with which the client signs. Only for a public key."
+        choices=[(name, name) for name in ALGORITHMS],
+        help_text="Only for a public key: the algorithm with which the application signs its assertions.",
     )
     subject_dn = forms.CharField(
         widget=forms.Textarea(attrs={**_WIDE, "rows": 4}),
         required=False,
         max_length=2048,
         label="Subject (DN)",
-        help_text="Only for the type subject: one component per line, in the order of the certificate, such as C=AT.",
+        help_text="Only for the subject of certificates, if you do not enter a certificate above: one component per line, in the "
+        "order of the certificate, such as C=AT.",
     )
     expires_at = forms.DateTimeField(required=False, widget=Moment(), help_text="If this is empty, the credential does not expire.")
 
@@ -77,14 +79,15 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     proof_for = frozenset({"add"})
-    empty_text = "No keys or certificates yet. Add one, then activate the key or certificate."
+    empty_text = "No keys or certificates yet. Add one, then activate it: the application then authenticates with it instead of a secret."
     deletion_effect = (
-        "If this credential is active, the client's tokens are revoked at once. Without another credential, the client gets no new tokens."
+        "If this credential is active, the client's tokens are revoked at once. Without another active credential, the client "
+        "gets no new tokens."
     )
     object_actions = (
         ObjectAction(
             "use",
-            "Activate",
+            "Activate credential",
             lambda _request, row: (
                 f"{row.client} must authenticate with this credential from now on. If the client has a secret, the secret stops working."
             ),
@@ -149,9 +152,9 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
         self.object_actions = (
             ObjectAction(
                 "renew",
-                "New secret",
+                "Create new secret",
                 lambda _request, row: (
-                    f"Creates a new secret for the TLS proxy of {row.domain}. The old secret stops working within a second."
+                    f"The next page shows a new secret for the TLS proxy of {row.domain}. The old secret stops working within a second."
                 ),
                 self._renew,
                 is_dangerous=True,

@@ -11,8 +11,8 @@ from authapi.grants.exchange.own_tokens import ON_BEHALF_OF
 from authapi.upstream.subject_tokens import CUSTOM
 
 KINDS = (
-    (ON_BEHALF_OF, "On behalf of users: the client is an API. The API exchanges the tokens of its callers for tokens of other APIs"),
-    (CUSTOM, "For logins: tokens of other issuers log users in, according to the tenant's token exchange profiles"),
+    (ON_BEHALF_OF, "On behalf of users: the client is an API, which exchanges the tokens that it receives for tokens of other APIs"),
+    (CUSTOM, "For logins: tokens of other issuers log users in. The token exchange profiles of the tenant define these tokens"),
 )
 EXCHANGE = ("exchange_kinds", "resource_server_identifier")
 
@@ -23,20 +23,20 @@ class ExchangeFields(forms.Form):
     frontchannel_logout_uri = forms.CharField(
         required=False,
         max_length=2048,
-        label="Front-channel logout",
+        label="Front-channel logout address",
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="An address with the scheme, host and port of a callback. The browser loads the address in a hidden frame when "
-        "the user logs out.",
+        help_text="When the user logs out, the browser loads this address in a hidden frame, so that the application ends its session. "
+        "Scheme, host and port must be the same as in a callback.",
     )
     exchange_kinds = forms.MultipleChoiceField(
-        required=False, choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Exchanges of tokens"
+        required=False, choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Allowed exchanges"
     )
     resource_server_identifier = forms.CharField(
         required=False,
         max_length=600,
-        label="API of this client",
+        label="Identifier of the API",
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="For a client that is an API: the identifier of the API. The client may exchange and inspect the tokens of this API.",
+        help_text="Only for a client that is an API. The client may exchange and inspect the tokens of the API with this identifier.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The form of a client. It checks the values with the request body of the management API, so that both have the same rules."""
+"""The form of a client. It checks the values with the request body of the management interface, so that both have the same rules."""
 
 from __future__ import annotations
 
@@ -56,6 +56,10 @@ _REFRESH_DEFAULTS: dict[str, Any] = {"rotation_type": "non-rotating", "expiratio
 _WIDE = forms.TextInput(attrs={"size": 60})
 
 
+def _address(label: str, help_text: str) -> forms.CharField:
+    return forms.CharField(required=False, max_length=2048, label=label, widget=_WIDE, help_text=help_text)
+
+
 def _grant_choices() -> list[tuple[str, str]]:
     return _choices(GRANTS)
 
@@ -72,42 +76,40 @@ class ClientForm(ExchangeFields, ServiceForm):
     # The members of the request body that the kind of application implies.
     preset: ClassVar[Mapping[str, Any]] = {}
 
-    name = forms.CharField(max_length=255, help_text="Shown to users on the login and the consent page.")
-    description = forms.CharField(required=False, max_length=140, widget=_WIDE)
+    name = forms.CharField(max_length=255, help_text="Shown to users on the login page and the consent page.")
+    description = forms.CharField(required=False, max_length=140, widget=_WIDE, help_text="For administrators.")
     app_type = forms.ChoiceField(required=False, choices=APP_TYPES, label="Kind of application")
     is_first_party = forms.BooleanField(
         required=False,
         initial=True,
         label="First party",
-        help_text="Your own application. Users must consent to applications of other companies.",
+        help_text="Turn this on for your own applications. Turn it off for applications of other companies: users must consent to them.",
     )
-    logo_uri = forms.CharField(required=False, max_length=2048, label="Logo", widget=_WIDE, help_text="The https address of a picture.")
-    initiate_login_uri = forms.CharField(
-        required=False,
-        max_length=2048,
-        label="Login address",
-        widget=_WIDE,
-        help_text="The page of the application that starts a login. The service sends browsers there, for example from an invitation or "
-        "after an error.",
+    logo_uri = _address("Logo", "The https address of a picture. The login pages do not show it.")
+    initiate_login_uri = _address(
+        "Login address",
+        "The page of the application that starts a login. The service sends users there, for example after they accept an "
+        "invitation or after an error.",
     )
     callbacks = LinesField(
-        help_text="One address per line. Users return to one of these addresses after a login. "
-        "In https://*.example.com/back, the * matches one part of the host name."
+        help_text="One address per line. After a login, the browser returns to one of these addresses. In https://*.example.com/back, "
+        "the * matches one part of the host name."
     )
     allowed_logout_urls = LinesField(
         label="Logout addresses", help_text="One address per line. Users can return to one of these addresses after a logout."
     )
     web_origins = LinesField(
-        help_text="One origin per line, such as https://app.example.com. Applications of these origins can log users in "
-        "silently, in a hidden frame."
+        help_text="One origin per line, such as https://app.example.com. Pages of these origins can log users in without a visible "
+        "page, in a hidden frame (response mode web_message)."
     )
     allowed_origins = LinesField(
         label="CORS origins",
-        help_text="One origin per line. If set, only scripts of these origins, of the callbacks and of the web origins get tokens.",
+        help_text="One origin per line. If you enter one, web pages can request tokens only if they have one of these origins, or the "
+        "origin of a callback or a web origin. If this is empty, web pages of all origins can request tokens.",
     )
     backchannel_logout_urls = LinesField(
-        label="Back-channel logout",
-        help_text="One https address per line. The service notifies each address when a session of a user ends.",
+        label="Back-channel logout addresses",
+        help_text="One https address per line. When a session of a user ends, the service sends a logout token to each address.",
     )
     grant_types = forms.MultipleChoiceField(
         required=False,
@@ -121,108 +123,121 @@ class ClientForm(ExchangeFields, ServiceForm):
         choices=_legacy_choices,
         widget=forms.CheckboxSelectMultiple,
         label="Legacy grants",
-        help_text="Warning: only for applications that cannot be changed. These grants skip the login pages and their protection.",
+        help_text="Warning: only for applications that cannot be changed. These grants bypass the login pages and their protection.",
     )
     cross_origin_authentication = forms.BooleanField(
         required=False,
         label="Own login forms (legacy)",
         help_text=(
-            "Warning: the application shows its own form and sees every password. Scripts of the callbacks, web origins and CORS "
-            "origins above may log users in at /co/authenticate. These logins fail in browsers that block cookies of other sites."
+            "Warning: the application shows its own login form and sees every password. Pages with the origin of a callback, a web "
+            "origin or a CORS origin above may log users in at /co/authenticate. These logins fail in browsers that block cookies of "
+            "other sites."
         ),
     )
-    cross_origin_loc = forms.CharField(
-        required=False,
-        max_length=2048,
-        label="Verification page (legacy)",
-        widget=_WIDE,
-        help_text="The page of the application that calls crossOriginVerification, for browsers that block cookies of this service.",
+    cross_origin_loc = _address(
+        "Verification page (legacy)",
+        "For own login forms, in browsers that block cookies of other sites: the page of the application that calls "
+        "crossOriginVerification.",
     )
     allowed_clients = LinesField(
         label="Delegating clients (legacy)",
-        help_text="One client id per line. After a login, these clients can get an id token for this client, at /delegation.",
+        help_text="One client id per line. These clients can exchange an ID token of their users for an ID token for this "
+        "client, at /delegation.",
     )
     token_endpoint_auth_method = forms.ChoiceField(
         choices=METHODS,
         initial=Client.AuthMethod.POST,
         label="Authentication",
-        help_text="The application can authenticate only with this method.",
+        help_text="How the application authenticates when it requests tokens. Requests that use another method are refused.",
     )
     compliance_level = forms.ChoiceField(
         required=False,
         choices=LEVEL_CHOICES,
         label="Compliance level",
-        help_text="The rules of FAPI. A client that breaks a rule is not saved. If you change the level, earlier tokens are revoked.",
+        help_text="Strict security rules (FAPI), for example for banks. You cannot save a client that breaks a rule of its level. A "
+        "new level revokes all earlier tokens.",
     )
     oauth_standard_errors = forms.BooleanField(
         required=False,
         label="Standard error responses",
-        help_text="Errors follow RFC 6749, such as 400 instead of 403, and requests must contain redirect_uri. "
-        "Always on with a compliance level.",
+        help_text="Errors follow RFC 6749, for example with status 400 instead of 403, and requests must contain redirect_uri. "
+        "A compliance level turns this on.",
     )
     oidc_conformant = forms.BooleanField(
         required=False,
         initial=True,
         label="Conformant to OpenID Connect",
-        help_text="If this is off, a client that authenticates may use PKCE with the method plain. Turn this off only for legacy "
-        "applications.",
+        help_text="Turn this off only for legacy applications: a client that authenticates may then use PKCE with the method plain.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
         label="Require pushed requests",
-        help_text="The application must push each authorization request to /oauth/par first. Other requests are refused.",
+        help_text="The application must push each authorization request to /oauth/par before it sends the user to log in. Other "
+        "authorization requests are refused.",
     )
     par_request_expiry = forms.IntegerField(
         required=False,
         min_value=10,
         max_value=600,
         label="Lifetime of pushed requests",
-        help_text="Seconds in which a login can start with a pushed request. Default: 30.",
+        help_text="Seconds from the push until the login must start. Default: 30.",
     )
     signed_request_required = forms.BooleanField(
         required=False,
         label="Require signed requests",
-        help_text="Each authorization request must be a JWT that the application signed. Other requests are refused.",
+        help_text="Each authorization request must be a JWT that the application signed. Other authorization requests are refused.",
     )
     request_keys = forms.MultipleChoiceField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Keys of signed requests",
-        help_text="Public keys of this client that verify its requests. Register a key under Credentials first.",
+        help_text="Public keys that verify the signed requests of this client. Add keys on the tab Credentials first.",
     )
-    jwks_uri = forms.CharField(
-        required=False,
-        max_length=2048,
-        label="Address of a key set",
-        widget=_WIDE,
-        help_text="The https address of the application's keys for signed requests, instead of registered keys.",
+    jwks_uri = _address(
+        "Address of the keys for signed requests", "Instead of the keys above: the https address of the application's key set (JWKS)."
     )
     require_proof_of_possession = forms.BooleanField(
         required=False,
         label="Require bound tokens",
-        help_text="Each token request needs a DPoP proof or a client certificate. Without this key or certificate, a stolen "
-        "token is worthless.",
+        help_text="Each token request must contain a DPoP proof or a client certificate. A stolen token is useless without the key or "
+        "certificate.",
     )
     authorization_details_types = LinesField(
         label="Types of authorization details",
         help_text="The types that the application may send in authorization_details, one per line. If this is empty, all types "
         "of the API are allowed.",
     )
-    alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of id tokens")
+    alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of ID tokens")
     rotation_type = forms.ChoiceField(
-        choices=[("rotating", "Rotating: each token works once"), ("non-rotating", "Not rotating")],
+        choices=[
+            ("rotating", "Rotating: each token works once and is replaced"),
+            ("non-rotating", "Not rotating: a token works until it expires"),
+        ],
         initial="rotating",
-        help_text="If a rotated token is used again, all tokens of its login are revoked.",
+        label="Rotation",
+        help_text="If a rotated token is used a second time, it was probably stolen: all tokens of its login are revoked.",
     )
-    expiration_type = forms.ChoiceField(choices=[("expiring", "Expiring"), ("non-expiring", "Not expiring")], initial="expiring")
+    expiration_type = forms.ChoiceField(
+        choices=[("expiring", "Refresh tokens expire"), ("non-expiring", "Refresh tokens do not expire")],
+        initial="expiring",
+        label="Expiry",
+    )
     token_lifetime = forms.IntegerField(
-        required=False, min_value=1, label="Absolute lifetime", help_text="Seconds, with or without rotation. Default: 30 days."
+        required=False,
+        min_value=1,
+        label="Absolute lifetime",
+        help_text="Seconds from the login. A rotation does not extend this time. Default: 2592000 (30 days).",
     )
     idle_token_lifetime = forms.IntegerField(
-        required=False, min_value=1, label="Idle lifetime", help_text="Seconds without use. Default: 15 days."
+        required=False,
+        min_value=1,
+        label="Idle lifetime",
+        help_text="Seconds without use until a token expires. Default: 1296000 (15 days).",
     )
     leeway = forms.IntegerField(
-        required=False, min_value=0, help_text="Seconds for which the previous token is still accepted, in case a response was lost."
+        required=False,
+        min_value=0,
+        help_text="Seconds for which a replaced token is still accepted, in case the application did not receive its replacement.",
     )
     infinite_token_lifetime = forms.BooleanField(required=False, label="No absolute lifetime")
     infinite_idle_token_lifetime = forms.BooleanField(required=False, label="No idle lifetime")
@@ -230,17 +245,24 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         choices=[("", "Policy of the tenant"), *SecondFactorPolicy.choices],
         label="Two-step verification",
-        help_text="When a login to this application requires a second factor. An organization can only make this policy stricter.",
+        help_text="When users need a second factor to log in to this application. An organization can only make this policy stricter.",
     )
-    organization_usage = forms.ChoiceField(required=False, choices=USES, help_text="Whether users log in as members of an organization.")
+    organization_usage = forms.ChoiceField(
+        required=False,
+        choices=USES,
+        label="Logins to organizations",
+        help_text="Whether users log in to this application as members of an organization.",
+    )
     organization_require_behavior = forms.ChoiceField(
         required=False,
         choices=BEHAVIOURS,
         label="Choice of the organization",
-        help_text="Whether and when users choose their organization.",
+        help_text="Whether and when users choose their organization, if the request of the application names none.",
     )
     client_metadata = PairsField(
-        most=10, label="Metadata", help_text="At most ten pairs. Included in events that this client causes. Empty a row to remove it."
+        most=10,
+        label="Metadata",
+        help_text="At most ten pairs of your own. Events that this client causes contain them. Empty a row to remove it.",
     )
 
     class Meta:
@@ -259,7 +281,9 @@ class ClientForm(ExchangeFields, ServiceForm):
                 self._offer_keys()
             if self.instance.proof_method and "token_endpoint_auth_method" in self.fields:
                 method = self.instance.proof_method
-                self.fields["token_endpoint_auth_method"].help_text = f"The application authenticates with {method}. See Credentials."
+                self.fields[
+                    "token_endpoint_auth_method"
+                ].help_text = f"Not used: the application authenticates with {method}. See Credentials."
 
     def _offer_present_grants(self) -> None:
         """Also offer grants of the client that are not in the list of choices, so that saving the form does not remove them."""
@@ -283,7 +307,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         return columns_of(self._body(), present=self._stored)
 
     def _body(self) -> dict[str, Any]:
-        """Return a request body with which the management API makes the same changes as this form."""
+        """Return a request body with which the management interface makes the same changes as this form."""
         values, changed = self.cleaned_data, set(self.changed_data)
         is_new = self.instance._state.adding
         body: dict[str, Any] = {name: values[name] for name in _PLAIN if name in values and (is_new or name in changed)}

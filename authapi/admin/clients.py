@@ -66,8 +66,8 @@ _LEGACY = ["legacy_grants", "cross_origin_authentication", "cross_origin_loc", "
 _ORGANIZATIONS = ["organization_usage", "organization_require_behavior"]
 
 _LEGACY_WARNING = (
-    "For applications that were written for older systems and cannot be changed. These settings are off by default and less secure than "
-    "those of new applications. Turn on only what the application needs."
+    "For applications that were written for older systems and cannot be changed. These settings are less secure than those above, and off "
+    "by default. Turn on only what the application needs."
 )
 
 _KINDS_IN_WORDS = {value: text for value, text in APP_TYPES if value}
@@ -101,9 +101,8 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     primary_action = "grant-api"
     empty_text = "No clients yet. Add one for each application that logs users in or calls APIs."
     deletion_effect = (
-        "The grants and the consents of the client are deleted, its tokens are revoked, and its open streams close "
-        "within two seconds. Users can no longer "
-        "log in to the application."
+        "The grants and the consents of the client are deleted, too, its tokens are revoked, and its open streams close "
+        "within two seconds. Users can no longer log in to the application."
     )
 
     def __init__(self, model: type[Client], admin_site: Any) -> None:
@@ -111,8 +110,11 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         self.object_actions = (
             ObjectAction(
                 "rotate-secret",
-                "New secret",
-                lambda _request, row: f"{row} gets a new secret. The old secret, and all tokens and streams that used it, end at once.",
+                "Create new secret",
+                lambda _request, row: (
+                    f"The next page shows a new secret of {row}. The old secret and all tokens of the client become invalid at once, and "
+                    "its open streams close."
+                ),
                 self._rotate,
                 is_offered=lambda row: has_secret(row) and row.revoked_at is None,
                 is_dangerous=True,
@@ -121,7 +123,9 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ObjectAction(
                 "revoke",
                 "Revoke the client",
-                lambda _request, row: f"{row} gets no new tokens, and its tokens end. This cannot be undone. The client stays in the list.",
+                lambda _request, row: (
+                    f"{row} gets no new tokens, and all its tokens are revoked. This cannot be undone. It stays in the list."
+                ),
                 _revoke,
                 is_offered=lambda row: row.revoked_at is None,
                 is_dangerous=True,
@@ -130,7 +134,8 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
                 "end-registration",
                 "Revoke the registration token",
                 lambda _request, row: (
-                    f"{row} can no longer change or delete its own registration. The client keeps working, and administrators manage it."
+                    f"{row} can no longer change or delete its own registration. The client keeps working, and only "
+                    "administrators can change it."
                 ),
                 _end_registration,
                 is_offered=lambda row: bool(row.registration_digest),
@@ -164,7 +169,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             return [(None, {"fields": kinds.fields_of(kind, grants=request.user.has_perm(_GRANT))})]
         further = [
             ("Addresses", {"fields": _ADDRESSES}),
-            ("Authentication and grants", {"fields": _PROOF}),
+            ("Authentication and grant types", {"fields": _PROOF}),
             ("Refresh tokens", {"fields": _REFRESH, "classes": ["collapse"]}),
             ("High security", {"fields": _HARDENING, "classes": ["collapse"]}),
             ("Token exchange", {"fields": EXCHANGE, "classes": ["collapse"]}),
@@ -173,14 +178,18 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             ("Legacy", {"fields": _LEGACY, "classes": ["collapse"], "description": _LEGACY_WARNING}),
         ]
         if obj is None:
-            return [(None, {"fields": _ABOUT}), *further, ("More", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]})]
+            return [
+                (None, {"fields": _ABOUT}),
+                *further,
+                ("More settings", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]}),
+            ]
         kept = ["is_global", "auth_version", "revoked_at", "created", "updated"]
         # The header of every page shows the tenant of an account that sees one tenant. Other accounts see the tenant in this form.
         first = [*_ABOUT, *(["party"] if obj.is_self_registered else []), *([] if self.is_bound(request) else ["tenant"])]
         return [
             (None, {"fields": first}),
             *further,
-            ("More", {"fields": ["client_metadata", *kept], "classes": ["collapse"]}),
+            ("More settings", {"fields": ["client_metadata", *kept], "classes": ["collapse"]}),
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Client | None = None) -> Any:
@@ -199,7 +208,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
     def kind(self, row: Client) -> str:
         return badge("Global", "warn") if row.is_global else _KINDS_IN_WORDS.get(row.app_type, row.app_type.replace("_", " "))
 
-    @admin.display(description="Party", ordering="is_first_party")
+    @admin.display(description="Owner", ordering="is_first_party")
     def party(self, row: Client) -> str:
         if row.is_self_registered:
             return badge("Registered itself", "warn")
@@ -309,7 +318,9 @@ def _grant(client: Client, api: str, scopes: list[str]) -> None:
         is_management = api == kinds.MANAGEMENT
         resource = ensure_management_api(client.tenant_id) if is_management else ApiResource.objects.of(client.tenant_id).get(pk=api)
     except TenantHasNoDomain as error:
-        raise Invalid({"api": ["Add a domain to the tenant first. The identifier of the management API contains it."]}) from error
+        raise Invalid(
+            {"api": ["Add a domain to the tenant first: the identifier of the management interface contains the domain."]}
+        ) from error
     client_grants.create_client_grant(tenant_id=client.tenant_id, client_id=client.client_id, api_resource=resource, scopes=scopes)
 
 

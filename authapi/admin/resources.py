@@ -34,26 +34,26 @@ _DIALECTS = (
 _DIALECTS_IN_WORDS = {str(value): text for value, text in _DIALECTS}
 _USER_POLICIES = (
     ("allow_all", "All applications"),
-    ("require_client_grant", "Only applications with a client grant for users"),
+    ("require_client_grant", "Only applications with a client grant for their users"),
     ("deny_all", "No application"),
 )
 _CLIENT_POLICIES = (("require_client_grant", "Only applications with a client grant"), ("deny_all", "No application"))
 _MECHANISMS = (
-    ("", "Nothing"),
-    ("dpop", "A key, with a DPoP proof in each request"),
-    ("mtls", "A client certificate, which the TLS proxy of a custom domain forwards"),
+    ("", "Nothing: a stolen token can be used"),
+    ("dpop", "A key: each request must contain a DPoP proof"),
+    ("mtls", "A client certificate: the TLS proxy of a custom domain forwards it"),
 )
 _REQUIRED_FOR = (
-    ("", "Not required: applications may bind their tokens"),
-    ("all_clients", "Required for all applications"),
-    ("public_clients", "Required for applications that cannot authenticate"),
+    ("", "None: applications may bind their tokens"),
+    ("all_clients", "All applications"),
+    ("public_clients", "Public clients, which do not authenticate"),
 )
 _ALGORITHMS = (
     ("", "RS256, and PS256 for clients with a compliance level"),
     ("RS256", "RS256"),
     ("PS256", "PS256"),
     ("RS512", "RS512"),
-    ("HS256", "HS256, with a secret that the API knows"),
+    ("HS256", "HS256: the API knows the secret"),
 )
 _EXAMPLE_TYPES = (
     '[{"type": "payment", "title": "Payment", "sentence": "Pay {amount} {currency} to {payee}", "schema": {"type": "object", '
@@ -83,37 +83,42 @@ class ApiResourceForm(ServiceForm):
     identifier = forms.CharField(
         max_length=600,
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="The audience of tokens for the API: the address of the API, or any text. Cannot be changed later.",
+        help_text="The audience of tokens for the API: its address, or any other text. It cannot be changed later.",
     )
     name = forms.CharField(required=False, max_length=200, help_text="Shown to users on the consent page.")
     scopes = ScopeLines(
         rows=6,
         # The form also contains the scopes that it showed, so that saving does not remove a scope that was added while the form was open.
         show_hidden_initial=True,
-        help_text="One per line: the scope, a space, and its purpose, such as “read:orders Read orders”. "
-        "A deleted scope is removed from all grants.",
+        help_text="One per line: the scope, a space, and its purpose, such as “read:orders Read orders”. If you remove a scope, all "
+        "grants, roles and users lose it.",
     )
     token_lifetime = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_TOKEN_SECONDS,
         label="Lifetime of tokens",
-        help_text="Seconds. Empty: the default of the platform.",
+        help_text="Seconds. If this is empty, the default of the platform applies.",
     )
     token_lifetime_for_web = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_TOKEN_SECONDS,
         label="Lifetime of tokens in the browser",
-        help_text="Seconds, for tokens that the browser gets directly (implicit and hybrid flows).",
+        help_text="Seconds. Applies to tokens that an application receives in the browser (implicit and hybrid flows).",
     )
-    token_dialect = forms.ChoiceField(choices=_DIALECTS, initial=ApiResource.Dialect.ACCESS_TOKEN, label="Format of tokens")
+    token_dialect = forms.ChoiceField(
+        choices=_DIALECTS,
+        initial=ApiResource.Dialect.ACCESS_TOKEN,
+        label="Format of tokens",
+        help_text="With permissions, a token for a user contains the permissions that the user has for this API.",
+    )
     signing_alg = forms.ChoiceField(
         required=False,
         choices=_ALGORITHMS,
         label="Signature of tokens",
-        help_text="The API checks signatures with the published keys. An API that uses HS256 can create tokens itself, so all "
-        "other APIs refuse its tokens.",
+        help_text="The algorithm. The API checks tokens with the published keys or, with HS256, with the secret. An API that has the "
+        "secret can create tokens, so other APIs refuse its tokens.",
     )
     signing_secret = forms.CharField(
         required=False,
@@ -121,23 +126,24 @@ class ApiResourceForm(ServiceForm):
         max_length=512,
         label="Secret for HS256",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="At least 16 characters. Never shown again. Leave empty to keep the secret.",
+        help_text="Only for HS256. At least 16 characters. Never shown again. Leave empty to keep the saved secret.",
     )
     enforce_policies = forms.BooleanField(
         required=False,
         label="Role-based access control",
-        help_text="Tokens of a user contain only scopes that the user has through permissions and roles.",
+        help_text="Tokens for a user contain only those scopes that the user has as permissions, directly or from roles. If this is "
+        "off, tokens contain all scopes that the application requests.",
     )
     allow_offline_access = forms.BooleanField(
         required=False,
         label="Allow refresh tokens",
-        help_text="Applications may request the scope offline_access and renew tokens without the user.",
+        help_text="Applications can request offline_access, and then get new tokens without the user.",
     )
     skip_consent_for_verifiable_first_party_clients = forms.BooleanField(
         required=False,
         initial=True,
-        label="No consent for your own applications",
-        help_text="First-party applications get tokens without asking the user.",
+        label="Skip consent for your own applications",
+        help_text="If this is off, users must consent to first-party applications, too.",
     )
     user_policy = forms.ChoiceField(choices=_USER_POLICIES, initial="allow_all", label="Applications that get tokens for users")
     client_policy = forms.ChoiceField(
@@ -148,13 +154,13 @@ class ApiResourceForm(ServiceForm):
         required=False,
         choices=_MECHANISMS,
         label="Tokens are bound to",
-        help_text="A stolen token is useless without the key or certificate.",
+        help_text="A stolen token that is bound is useless without the key or certificate.",
     )
     possession_required_for = forms.ChoiceField(
         required=False,
         choices=_REQUIRED_FOR,
-        label="Who must bind tokens",
-        help_text="If binding is required, an application that sends no proof gets no token for this API.",
+        label="Applications that must bind tokens",
+        help_text="These applications get no token for this API without a proof.",
     )
 
     authorization_details = ShapedJSONField(
@@ -162,10 +168,9 @@ class ApiResourceForm(ServiceForm):
         label="Types of authorization details",
         widget=forms.Textarea(attrs={"rows": 14, "cols": 80, "spellcheck": "false", "class": "json-input"}),
         help_text=format_html(
-            "Details that applications can request in addition to scopes, such as a payment. A JSON list. Each type has a name (type), and "
-            "a title and a sentence for the consent page. In the sentence, {{amount}} is replaced with the value of the member amount. "
-            "The schema is a JSON Schema: details that do not match the schema are never granted. "
-            "Example:<br><code>{}</code>",
+            "Details that applications can request in addition to scopes, such as a payment. A JSON list. Each type has a name (type), "
+            "and a title and a sentence for the consent page. In the sentence, {{amount}} is replaced with the value of the member "
+            "amount. The schema is a JSON Schema: details that do not match the schema are refused. Example:<br><code>{}</code>",
             _EXAMPLE_TYPES,
         ),
     )
@@ -203,7 +208,7 @@ class ApiResourceForm(ServiceForm):
         return found
 
     def clean_authorization_details(self) -> list[Any]:
-        """Check the types with the request body of the management API, then with the rules of the service."""
+        """Check the types with the request body of the management interface, then with the rules of the service."""
         entries: list[Any] = self.cleaned_data["authorization_details"]
         judge = ResourceServerToChange(data={"authorization_details": entries})
         if not judge.is_valid():
@@ -227,7 +232,7 @@ def _possession(mechanism: str, required_for: str) -> dict[str, Any] | None:
 
 
 def _sentences(errors: Any) -> list[str]:
-    """Return the errors of the management API, with the position of the type in the list."""
+    """Return the errors of the management interface, with the position of the type in the list."""
     if not isinstance(errors, dict):
         return [sentence_of(str(error)) for error in errors]
     return [
@@ -261,7 +266,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     list_select_related = ("tenant",)
     sortable_by = ("title",)
     search_fields = ("name", "=identifier", "=id")
-    empty_text = "No APIs yet. The management API appears with the first client grant or token."
+    empty_text = "No APIs yet. The management interface appears here with its first client grant or token."
     deletion_effect = "The permissions and the client grants of the API are deleted, too, and the tokens of these grants are revoked."
     change_form_template = "admin/sign_in_form.html"
     first_tab = "Settings"
@@ -275,7 +280,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return GRANT if row.is_system else ADD_PERMISSION
 
     def badge_of(self, row: ApiResource) -> str:
-        """Return a badge that tells whether the permissions of users limit the scopes of tokens; for the management API, another badge."""
+        """Return a badge that tells whether the permissions of users limit the scopes of tokens, or that the API is part of the service."""
         if row.is_system:
             return badge("System", "quiet")
         return badge("Access control on", "good") if row.settings.get("enforce_policies") else badge("Access control off", "quiet")
@@ -296,7 +301,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return [
             (None, {"fields": own}),
             ("Tokens", {"fields": tokens}),
-            ("Access to tokens", {"fields": access}),
+            ("Access", {"fields": access}),
             details,
             bound,
             *kept,
@@ -317,7 +322,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return bool(request.POST.get("signing_secret")) or request.POST.get("signing_alg", "") != algorithm
 
     def has_change_permission(self, request: HttpRequest, obj: ApiResource | None = None) -> bool:
-        # The management API is part of the release and cannot be changed.
+        # The management interface is part of the release and cannot be changed.
         return super().has_change_permission(request, obj) and not (obj is not None and obj.is_system)
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiResource | None = None) -> bool:

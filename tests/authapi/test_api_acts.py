@@ -81,18 +81,18 @@ def machine(tenant: Tenant, api: ApiResource, name: str = "Robot", **changes: An
 def test_the_header_of_an_api_has_buttons_for_a_permission_a_test_and_a_grant(browser: Browser, api: ApiResource) -> None:
     head = head_of(browser, api)
     assert primary_of(head) == [("Add permission", f"{page(api)}?tab=permissions#id_add-permission-value")]
-    assert menu_of(head) == ["Test", "Grant to a client", "History", "Delete"]
+    assert menu_of(head) == ["Request a token", "Grant to a client", "History", "Delete"]
     assert primary_of(head_of(browser, api, "permissions")) == []
 
 
 def test_only_an_api_with_a_secret_offers_a_new_secret(browser: Browser, signed: ApiResource) -> None:
-    assert "New signing secret" in menu_of(head_of(browser, signed))
+    assert "Create new signing secret" in menu_of(head_of(browser, signed))
 
 
 def test_the_management_api_is_granted_and_neither_changed_nor_deleted(browser: Browser, tenant: Tenant) -> None:
     head = head_of(browser, ensure_management_api(tenant.pk))
     assert [text for text, _ in primary_of(head)] == ["Grant to a client"]
-    assert menu_of(head) == ["Test", "History"]
+    assert menu_of(head) == ["Request a token", "History"]
 
 
 def test_the_scopes_of_the_management_api_are_shown_one_per_line(browser: Browser, tenant: Tenant) -> None:
@@ -111,7 +111,7 @@ def test_an_auditor_sees_only_the_test_page(tenant: Tenant, signed: ApiResource)
     auditor = browser_of(new_staff(tenant, AUDITOR))
     head = head_of(auditor, signed)
     assert primary_of(head) == []
-    assert menu_of(head) == ["Test", "History"]
+    assert menu_of(head) == ["Request a token", "History"]
     for name in ("add-permission", "rotate-signing-secret"):
         assert auditor.post(act(signed, name), {"add-permission-value": "x"}).status_code == 403
 
@@ -121,10 +121,10 @@ def test_an_auditor_sees_only_the_test_page(tenant: Tenant, signed: ApiResource)
     [
         ("authapi.change_apiresource", "Add permission"),
         ("authapi.view_permission", "Add permission"),
-        ("authapi.view_clientgrant", "Test"),
+        ("authapi.view_clientgrant", "Request a token"),
         ("authapi.add_clientgrant", "Grant to a client"),
         ("authapi.delete_apiresource", "Delete"),
-        ("authapi.change_apiresource", "New signing secret"),
+        ("authapi.change_apiresource", "Create new signing secret"),
     ],
 )
 def test_an_account_without_the_permission_does_not_see_the_button(
@@ -228,7 +228,7 @@ def test_a_new_signing_secret_is_shown_once_after_a_confirmation_with_the_number
     assert signed.signing_secret == secret
     assert secret not in browser.get(page(signed)).content.decode()
     assert not any(secret in str(session.get_decoded()) for session in BrowserSession.objects.all())
-    entries = AuditEntry.objects.filter(tenant_id=tenant.pk, act="New signing secret")
+    entries = AuditEntry.objects.filter(tenant_id=tenant.pk, act="Create new signing secret")
     assert entries.exists()
     assert not any(secret in str((entry.before, entry.after, entry.facts)) for entry in entries)
 
@@ -385,7 +385,7 @@ def test_the_test_page_says_that_tokens_must_be_bound(browser: Browser, tenant: 
 def test_the_test_page_says_that_the_api_refuses_applications(browser: Browser, tenant: Tenant) -> None:
     denied = {"subject_type_authorization": {"user": {"policy": "allow_all"}, "client": {"policy": "deny_all"}}}
     api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER, settings=denied)
-    assert "refuse tokens for applications" in browser.get(page(api, "test")).content.decode()
+    assert "allow no application to request tokens without a user" in browser.get(page(api, "test")).content.decode()
 
 
 def test_an_identifier_that_could_end_a_string_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:
@@ -393,4 +393,4 @@ def test_an_identifier_that_could_end_a_string_is_not_put_into_snippets(browser:
     machine(tenant, api)
     shown = browser.get(page(api, "test"))
     assert shown.context["snippets"] == []
-    assert "No snippets" in shown.content.decode()
+    assert "No code:" in shown.content.decode()

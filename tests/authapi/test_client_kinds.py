@@ -141,7 +141,7 @@ def test_the_management_api_is_offered_before_its_row_exists(browser: Browser, t
 def test_the_page_tells_a_tenant_without_a_domain_to_add_a_domain(browser: Browser, tenant: Tenant) -> None:
     CustomDomain.objects.of(tenant.pk).delete()
     found = errors_of(add(browser, "machine", name="Robot", api="management", scopes="read:users"))
-    assert found == {"api": ["Add a domain to the tenant first. The identifier of the management API contains it."]}
+    assert found == {"api": ["Add a domain to the tenant first: the identifier of the management interface contains the domain."]}
     assert not Client.objects.of(tenant.pk).exists()
 
 

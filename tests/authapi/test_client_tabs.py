@@ -62,7 +62,7 @@ def clients_of(connection: Connection) -> list[str]:
 
 
 def test_a_connection_is_added_to_a_client_and_removed_after_a_confirmation(browser: Browser, client: Client, people: Connection) -> None:
-    assert "Users cannot log in to this client until you add one." in shown(browser, client, "connections")
+    assert "Users cannot log in to this application until you add one." in shown(browser, client, "connections")
     assert '<option value="' + people.pk in browser.get(page(client, "connections")).content.decode()
     answer = browser.post(page(client, "connections"), {"chosen": "people"})
     assert answer["Location"] == f"{page(client)}?tab=connections"
@@ -146,7 +146,7 @@ def test_an_api_is_granted_and_removed_on_the_page_of_the_client(browser: Browse
 
 
 def test_an_api_lists_its_permissions_and_its_clients(browser: Browser, client: Client, orders: ApiResource) -> None:
-    assert "No clients." in shown(browser, orders, "clients")
+    assert "No grants." in shown(browser, orders, "clients")
     grant = create_client_grant(tenant_id=client.tenant_id, client_id=client.client_id, api_resource=orders, scopes=["read:orders"])
     content = shown(browser, orders, "clients")
     assert ("Robot" in content, "read:orders" in content) == (True, True)
@@ -163,7 +163,7 @@ def test_a_client_without_an_api_gets_a_link_for_granting_an_api_instead_of_a_fa
     answer = browser.get(page(client), {"tab": "code-for-your-application"})
     assert answer.context["snippets"] == []
     assert f"{reverse('admin:authapi_clientgrant_add')}?client={client.pk}" in answer.content.decode()
-    assert "Until an API is granted" in answer.content.decode()
+    assert "until an API is granted to it" in answer.content.decode()
 
 
 def test_the_audience_of_the_snippets_is_an_api_granted_to_the_client_itself(

@@ -184,8 +184,8 @@ def see_deliveries_of_a_user(keys: Keys, world: AdminWorld) -> Callable[[], bool
 def replace_a_secret(keys: Keys, world: AdminWorld) -> Callable[[], bool]:
     before = Client.objects.of(world.tenant.pk).get(pk=world.shop.pk).secret_digest
     keys.find("Shop")
-    keys.from_menu("New secret")
-    keys.choose("New secret")
+    keys.from_menu("Create new secret")
+    keys.choose("Create new secret")
     return lambda: Client.objects.of(world.tenant.pk).get(pk=world.shop.pk).secret_digest != before
 
 

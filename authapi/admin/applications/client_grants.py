@@ -20,10 +20,15 @@ from identity.admin.service_form import ServiceForm
 
 # The query parameters of the form of a grant. The parameter tells which page opened the form: the page of a client, or the page of an API.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
-_USES = (("", "Not set"), ("deny", "Denied"), ("allow", "Allowed"), ("require", "Required"))
+_USES = (
+    ("", "Not set: the same as denied"),
+    ("deny", "Denied: requests that name an organization are refused"),
+    ("allow", "Allowed: requests may name an organization"),
+    ("require", "Required: requests must name an organization"),
+)
 _EXCHANGES = (
-    ("", "Delegation: tokens name the client as the actor (act)"),
-    (IMPERSONATION, "Impersonation: tokens do not name the client"),
+    ("", "Delegation: the new token names the client as the actor (act)"),
+    (IMPERSONATION, "Impersonation: the new token does not name the client"),
 )
 _GRANT_SETTINGS = ("authorization_details_types", "organization_usage", "allow_any_organization", "token_exchange")
 
@@ -38,21 +43,25 @@ class ClientGrantForm(ServiceForm):
     )
     authorization_details_types = LinesField(
         label="Types of authorization details",
-        help_text="Types of the API, one per line. If the API requires a grant, the client can request only these types.",
+        help_text="One type of the API per line. The client can request only these types of authorization_details, for itself, and for "
+        "users if the API requires a client grant for users.",
     )
     organization_usage = forms.ChoiceField(
-        required=False, choices=_USES, label="Use in organizations", help_text="Whether the client gets tokens for an organization."
+        required=False,
+        choices=_USES,
+        label="Tokens for organizations",
+        help_text="Whether the application can request tokens for an organization. Applies only to tokens for the application itself.",
     )
     allow_any_organization = forms.BooleanField(
         required=False,
-        label="In every organization",
-        help_text="If this is off, the client can use the grant only in organizations to which the grant was added.",
+        label="Valid in all organizations",
+        help_text="If this is off, the grant is valid only in organizations to which the grant was added with the management interface.",
     )
     token_exchange = forms.ChoiceField(
         required=False,
         choices=_EXCHANGES,
         label="Tokens from an exchange",
-        help_text="For exchanges of a user's token for a token of this API.",
+        help_text="Applies if the client exchanges a token of a user for a token of this API.",
     )
 
     class Meta:
@@ -91,7 +100,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
 
     def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
         first = ["client", "api_resource", "subject_type", "scopes", "allows_all_scopes", "authorization_details_types"]
-        inside = ("In organizations", {"fields": ["organization_usage", "allow_any_organization"], "classes": ["collapse"]})
+        inside = ("Organizations", {"fields": ["organization_usage", "allow_any_organization"], "classes": ["collapse"]})
         exchange = ("Token exchange", {"fields": ["token_exchange"], "classes": ["collapse"]})
         if obj is None:
             return [(None, {"fields": first}), inside, exchange]
@@ -102,12 +111,12 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
 
     def badge_of(self, row: ClientGrant) -> str:
         """Return a badge that tells whether a client gets tokens for itself or for its users with the grant."""
-        return badge("For the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "For users of the application")
+        return badge("Tokens for the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "Tokens for its users")
 
     @admin.display(description="Scopes")
     def scope_list(self, row: ClientGrant) -> str:
         if row.allows_all_scopes:
-            return "all"
+            return "All"
         return ", ".join(row.scopes[:4]) + (f" and {len(row.scopes) - 4} more" if len(row.scopes) > 4 else "") or "-"
 
     def response_post_save_add(self, request: HttpRequest, obj: ClientGrant) -> HttpResponseRedirect:

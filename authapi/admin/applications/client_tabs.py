@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from authapi.admin.client_choices import METHODS
 from authapi.admin.clients import PASTE, has_secret
 from authapi.logs.browsing import Question, browse
 from authapi.logs.sign_in_types import in_words
@@ -44,12 +45,22 @@ class ClientTabs:
 
     def secret(self, request: HttpRequest, client: Client) -> Panel:
         if not has_secret(client):
-            text = "No secret: the client is public." if client.is_public else "No secret: the client uses the credential below."
+            text = (
+                "No secret: the client is public."
+                if client.is_public
+                else "No secret: the client authenticates with a key or certificate below."
+            )
             return Panel("Secret", ("",), (), text)
         rotate = self._action("client", client.pk, "rotate-secret")
         may = request.user.has_perm("authapi.change_client") and client.revoked_at is None
-        rows = [(Cell("Set. Only a digest is stored."), Cell(str(client.auth_method)), Cell("New secret", rotate) if may else Cell(""))]
-        return Panel("Secret", ("Secret", "Method", ""), rows)
+        rows = [
+            (
+                Cell("Set. The service stores only a digest and cannot show the secret."),
+                Cell(dict(METHODS)[str(client.auth_method)]),
+                Cell("Create new secret", rotate) if may else Cell(""),
+            )
+        ]
+        return Panel("Secret", ("Secret", "How the client sends it", ""), rows)
 
     def credentials(self, request: HttpRequest, client: Client) -> Panel | None:
         if not request.user.has_perm("authapi.view_clientcredential"):
@@ -82,9 +93,9 @@ class ClientTabs:
             )
             for row in found.order_by("name", "pk")[:_SHOWN]
         ]
-        empty = "No connections. Users cannot log in to this client until you add one."
+        empty = "No connections. Users cannot log in to this application until you add one."
         more: dict[str, Any] = {"add_url": page, "add_text": "Add connection"} if may_change else {}
-        return Panel("Connections with which users log in", ("Connection", "Strategy", ""), rows, empty, **more)
+        return Panel("Connections with which users log in to this application", ("Connection", "Strategy", ""), rows, empty, **more)
 
     def apis(self, request: HttpRequest, client: Client) -> Panel | None:
         if not request.user.has_perm("authapi.view_clientgrant"):
@@ -96,13 +107,15 @@ class ClientTabs:
             (
                 Cell(str(row.api_resource), self._page("authapi_clientgrant", row.pk)),
                 Cell(row.api_resource.identifier),
-                Cell("the application" if row.subject_type == "client" else "its users"),
+                Cell("The application itself" if row.subject_type == "client" else "Its users"),
                 Cell(scopes_of(row)),
                 Cell("Remove", self._page("authapi_clientgrant", row.pk, "delete") + own) if may_remove else Cell(""),
             )
             for row in found.order_by("created_at", "pk")[:_SHOWN]
         ]
-        empty = "Global: the client may use the whole management API." if client.is_global else "No APIs granted."
+        empty = (
+            "This client is global: it may use the whole management interface without a grant." if client.is_global else "No APIs granted."
+        )
         columns = ("API", "Identifier (audience)", "Tokens for", "Scopes", "")
         return Panel("Granted APIs", columns, rows, empty, **self._add(request, "clientgrant", client, "Grant an API"))
 
@@ -118,8 +131,8 @@ class ClientTabs:
             )
             for row in found.select_related("organization", "client_grant__api_resource").order_by("-pk")[:_SHOWN]
         ]
-        empty = "No organizations. The settings of the client define whether users log in as members of an organization."
-        return Panel("Organizations with a grant of this client", ("Organization", "API", "Since (UTC)"), rows, empty)
+        empty = "No grants in organizations. The management interface adds a grant of the client to an organization."
+        return Panel("Organizations in which a grant of this client is valid", ("Organization", "API", "Since (UTC)"), rows, empty)
 
     def logins(self, request: HttpRequest, client: Client) -> Panel | None:
         if not request.user.has_perm("authapi.view_signin"):
@@ -134,8 +147,8 @@ class ClientTabs:
             for row in browse(Question(tenant_id=client.tenant_id, client_id=client.client_id)).rows[:_NEWEST]
         ]
         more = f"{reverse(f'{self._site.name}:authapi_signin_changelist')}?{urlencode({'client': client.client_id})}"
-        columns = ("When (UTC)", "What", "Why", "Address")
-        return Panel("Newest entries of the sign-in log", columns, rows, "No logins yet.", more, "Show all in the sign-in log")
+        columns = ("When (UTC)", "What", "Reason", "IP address")
+        return Panel("Newest entries of the sign-in log", columns, rows, "No entries yet.", more, "Show all in the sign-in log")
 
     def sessions(self, request: HttpRequest, client: Client) -> Panel | None:
         if not (request.user.has_perm("authapi.view_session") and request.user.has_perm("identity.view_user")):
@@ -149,7 +162,7 @@ class ClientTabs:
             )
             for row in found[:_NEWEST]
         ]
-        return Panel("Newest sessions", ("Session", "User", "Since (UTC)"), rows, "No active sessions.")
+        return Panel("Newest sessions", ("Session", "User", "Since (UTC)"), rows, "No active sessions with this application.")
 
     def _add(self, request: HttpRequest, model: str, client: Client, text: str) -> dict[str, Any]:
         """Return the link of a panel to the form for a new row of this client. Empty for an account that may not add such a row."""

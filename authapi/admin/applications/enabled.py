@@ -43,7 +43,7 @@ class ChoiceForm(forms.Form):
     def clean_chosen(self) -> Any:
         value = self.cleaned_data["chosen"].strip()
         if "\x00" in value:
-            raise forms.ValidationError("Remove the character NUL.")
+            raise forms.ValidationError("Enter a name or an id without the character NUL.")
         found = self._rows.filter(**{self._identifier: value}).first()
         if found is not None:
             return found
@@ -51,7 +51,7 @@ class ChoiceForm(forms.Form):
         if len(named) == 1:
             return named[0]
         if named:
-            raise forms.ValidationError(f"Several rows have this name. Enter the id of the {self._label}.")
+            raise forms.ValidationError(f"More than one {self._label} has this name. Enter the id of the {self._label}.")
         raise forms.ValidationError(f"There is no {self._label} with this name or id.")
 
 
@@ -87,7 +87,7 @@ class EnabledClients:
         ]
         empty = "No applications. Users of this connection cannot log in until you add one."
         more: dict[str, Any] = {"add_url": page, "add_text": "Add application"} if may_change else {}
-        return Panel("Applications for users of this connection", ("Application", "Client id", ""), rows, empty, **more)
+        return Panel("Applications to which users of this connection can log in", ("Application", "Client id", ""), rows, empty, **more)
 
     def of_connection(self, request: HttpRequest, connection: Connection) -> HttpResponse:
         """Add a client to a connection, or remove the client in the URL."""

@@ -41,14 +41,16 @@ class Kind:
     help_texts: Mapping[str, str] = field(default_factory=dict)
 
 
-_WEB_CALLBACKS = "One address per line, such as https://app.example.com/callback. The browser returns to the address after a login."
+_WEB_CALLBACKS = (
+    "One address per line, such as https://app.example.com/callback. After a login, the browser returns to one of these addresses."
+)
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind(
             "web",
             "Web application",
-            "A server renders the pages and keeps a secret, such as Django, Rails or Spring.",
+            "The pages come from a server, for example with Django, Rails or Spring. The server keeps a secret.",
             _ADDRESSES,
             {**_USERS, **_SECRET, "app_type": "regular_web"},
             help_texts={"callbacks": _WEB_CALLBACKS},
@@ -56,7 +58,7 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "spa",
             "Single-page application",
-            "JavaScript in the browser logs users in and calls APIs. It has no secret.",
+            "JavaScript in the browser logs users in and calls APIs. The application has no secret.",
             (*_ADDRESSES, "web_origins"),
             {**_USERS, **_PUBLIC, "app_type": "spa"},
             help_texts={"callbacks": _WEB_CALLBACKS},
@@ -64,7 +66,7 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "native",
             "Native application",
-            "An app on a phone or a computer logs users in with the browser of the device. It has no secret.",
+            "An app on a phone or a computer logs users in with the browser of the device. The app has no secret.",
             _ADDRESSES,
             {**_USERS, **_PUBLIC, "app_type": "native"},
             help_texts={
@@ -84,23 +86,27 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "saml",
             "SAML application",
-            "An application that trusts SAML assertions, such as a service that your company buys. Import its metadata on the next page.",
+            "An application that logs users in with SAML, such as a service that your company buys. You import its metadata on "
+            "the next page.",
             ("name", "callbacks"),
             {**_PUBLIC, "app_type": "regular_web", "grant_types": [], "addons": {saml.ADDON: {}}},
             required=(),
             labels={"callbacks": "Assertion consumer addresses"},
-            help_texts={"callbacks": "One address per line. Leave empty if you import the metadata of the application."},
+            help_texts={
+                "callbacks": "One address per line. The application receives SAML responses there. Leave empty if you import the "
+                "metadata of the application."
+            },
         ),
         Kind(
             "wsfed",
             "WS-Federation application",
-            "An older application of a Microsoft environment that trusts WS-Federation tokens.",
+            "An older application, often of a Microsoft environment, that logs users in with WS-Federation.",
             ("name", "callbacks"),
             {**_PUBLIC, "app_type": "regular_web", "grant_types": [], "addons": {wsfed.ADDON: {}}},
             labels={"callbacks": "Reply addresses"},
             help_texts={
-                "callbacks": "One address per line. The browser posts the token to the address in the request (wreply), otherwise to"
-                " the first address."
+                "callbacks": "One address per line. The browser posts the token to the address that the request names (wreply). If it "
+                "names none, the browser posts the token to the first address."
             },
         ),
     )
@@ -113,14 +119,14 @@ class MachineForm(ClientForm):
     api = forms.ChoiceField(
         required=False,
         label="API",
-        help_text="The API that the program calls. You can grant more APIs on the page of the client.",
+        help_text="The API that the program calls. You can grant more APIs later, on the page of the client.",
     )
     scopes = LinesField(rows=4, help_text="One scope of the API per line, such as read:users. If this is empty, tokens contain no scope.")
 
     def clean(self) -> dict[str, Any]:
         values = super().clean()
         if values.get("scopes") and not values.get("api"):
-            self.add_error("api", "Choose the API that has these scopes.")
+            self.add_error("api", "Choose the API of these scopes.")
         return values
 
 
@@ -136,8 +142,8 @@ def form_of(kind: Kind, *, grants: bool) -> type[ClientForm]:
 
 
 def api_choices(apis: Iterable[ApiResource]) -> list[tuple[str, str]]:
-    """Return the APIs that the form offers. The management API is offered before its row exists: the first grant creates the row."""
-    return [("", "None yet"), (MANAGEMENT, "Management interface"), *((api.pk, str(api)) for api in apis if not api.is_system)]
+    """Return the APIs that the form offers. The management interface is offered before its row exists: the first grant creates the row."""
+    return [("", "No API yet"), (MANAGEMENT, "Management interface"), *((api.pk, str(api)) for api in apis if not api.is_system)]
 
 
 def fields_of(kind: Kind, *, grants: bool) -> list[str]:

@@ -19,7 +19,7 @@ ADD_PERMISSION = "add-permission"
 
 
 class NewPermissionForm(RowForm):
-    """One scope, with the limits of the management API."""
+    """One scope, with the limits of the management interface."""
 
     value = forms.RegexField(
         r"\A\S+\Z",
@@ -29,7 +29,7 @@ class NewPermissionForm(RowForm):
         error_messages={"invalid": "Enter a scope without spaces."},
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "read:orders"}),
     )
-    description = forms.CharField(required=False, max_length=500, help_text="Shown on the consent page.")
+    description = forms.CharField(required=False, max_length=500, help_text="Shown to users on the consent page.")
 
 
 def _add_permission(_request: HttpRequest, row: ApiResource, values: dict[str, Any]) -> str:
@@ -45,8 +45,8 @@ def _explain_rotation(_request: HttpRequest, row: ApiResource) -> str:
     # With these policies, the API requires no grant for tokens for users.
     users = " Every application can request tokens for users." if policy in (None, "allow_all") else ""
     return (
-        f"New tokens for {row} are signed with a new secret at once. The API refuses these tokens until you enter the new secret "
-        f"in the API. From then on, the API refuses all earlier tokens. {clients} for the API.{users}"
+        f"The service creates a new secret and signs new tokens for {row} with it at once. The API refuses these tokens until you enter "
+        f"the new secret in the API. From then on, the API refuses all earlier tokens. {clients} for the API.{users}"
     )
 
 
@@ -71,7 +71,7 @@ def acts_of(owner: ModelAdmin[ApiResource]) -> tuple[ObjectAction, ...]:
         ObjectAction(
             ADD_PERMISSION,
             "Add permission",
-            lambda _request, row: f"You can give the permission of {row} to roles, users and client grants.",
+            lambda _request, row: f"Then you can add the permission of {row} to roles, users and client grants.",
             _add_permission,
             is_offered=_can_change,
             form_class=NewPermissionForm,
@@ -80,7 +80,7 @@ def acts_of(owner: ModelAdmin[ApiResource]) -> tuple[ObjectAction, ...]:
         ),
         ObjectAction(
             "rotate-signing-secret",
-            "New signing secret",
+            "Create new signing secret",
             _explain_rotation,
             rotate,
             is_offered=_has_secret,

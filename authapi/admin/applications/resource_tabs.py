@@ -69,7 +69,7 @@ class ResourceTabs:
         rows = [
             (
                 Cell(str(row.client), self._page("client", row.client_id)),
-                Cell("the application" if row.subject_type == "client" else "its users"),
+                Cell("The application itself" if row.subject_type == "client" else "Its users"),
                 Cell(scopes_of(row)),
                 Cell("Change", self._page("clientgrant", row.pk)),
                 Cell("Remove", self._page("clientgrant", row.pk, "delete") + f"?{urlencode({'api_resource': resource.pk})}")
@@ -78,7 +78,7 @@ class ResourceTabs:
             )
             for row in found[:_SHOWN]
         ]
-        empty = "No clients. To give a client tokens for this API, grant the API to the client."
+        empty = "No grants. To let a client request tokens for this API, grant the API to the client."
         columns = ("Client", "Tokens for", "Scopes", "", "")
         return Panel("Clients with a grant for this API", columns, rows, empty, **self._add(request, resource))
 

@@ -25,7 +25,7 @@ _MOST_CLIENTS = 100
 _CALL = """# Replace the address with an endpoint of the API.
 curl --silent --show-error --header "Authorization: Bearer ${TOKEN:?Set TOKEN to the access token}" "%s"
 """
-_PROOFS = {"dpop": "a key, with a DPoP proof in each request", "mtls": "a client certificate"}
+_PROOFS = {"dpop": "a key (each request needs a DPoP proof)", "mtls": "a client certificate"}
 
 
 class TokenRequestPage:
@@ -37,7 +37,7 @@ class TokenRequestPage:
 
     def add(self) -> None:
         """Add the page to the admin class of APIs."""
-        self._owner.row_pages.append(RowPage(NAME, "Test", require_safe(self.shown), _PERMISSION))
+        self._owner.row_pages.append(RowPage(NAME, "Request a token", require_safe(self.shown), _PERMISSION))
 
     def shown(self, request: HttpRequest, resource: ApiResource) -> HttpResponse:
         """Show the programs for the client in the query, otherwise for the client with the newest grant.
@@ -63,7 +63,7 @@ class TokenRequestPage:
             "grant_url": grant_address(self._site, resource) if request.user.has_perm(MAY_GRANT) else "",
             "back_url": self._owner.address_of("change", resource),
         }
-        return page_beside(self._owner, request, "admin/api_test.html", "Test", **context)
+        return page_beside(self._owner, request, "admin/api_test.html", f"Request a token for {resource}", **context)
 
 
 def _clients_of(resource: ApiResource) -> QuerySet[Client]:
@@ -72,7 +72,7 @@ def _clients_of(resource: ApiResource) -> QuerySet[Client]:
         client=OuterRef("pk"), api_resource=resource, subject_type=ClientGrant.SubjectType.CLIENT
     )
     machines = Client.objects.of(resource.tenant_id).filter(revoked_at=None, grant_types__contains=["client_credentials"])
-    # A global client needs no grant for the management API.
+    # A global client needs no grant for the management interface.
     usable = Q(granted_at__isnull=False) | Q(is_global=True) if resource.is_system else Q(granted_at__isnull=False)
     found = machines.annotate(granted_at=Subquery(grants.values("created_at"))).filter(usable)
     return found.order_by(F("granted_at").desc(nulls_last=True), "-pk")

@@ -49,7 +49,7 @@ def test_the_values_of_a_client_are_shown_with_the_labels_of_its_form(auditor: B
     assert shown["Web origins"] == "https://a.example.test\nhttps://b.example.test"
     assert shown["Metadata"] == "team: shop"
     assert shown["Require pushed requests"] == "No"
-    assert shown["Signature of id tokens"].startswith("RS256, ")
+    assert shown["Signature of ID tokens"].startswith("RS256, ")
 
 
 def test_the_settings_of_a_tenant_are_shown_with_their_defaults(auditor: Browser, tenant: Tenant) -> None:

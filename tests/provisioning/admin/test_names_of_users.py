@@ -101,7 +101,7 @@ def test_the_tab_with_code_for_an_application_shows_no_message_about_a_missing_p
     )
     address = f"{reverse('admin:authapi_client_change', args=(client.pk,))}?tab=code-for-your-application"
     page = browser.get(address).content.decode()
-    assert "Code for the application" in page
+    assert "<h2>Code for your application</h2>" in page
     assert "You do not have permission to see this part." not in page
 
 
