@@ -173,7 +173,7 @@ def _sample_for(request: HttpRequest, connection: Connection) -> tuple[Sample, Q
         return newest, request.POST
     sample = sample_of_test(connection, request.POST["sample"])
     if sample is None:
-        messages.error(request, "The test with these claims does not exist any more. The page shows newer claims.")
+        messages.error(request, "The test with these claims no longer exists. The page shows the claims of the newest test.")
         return newest, None
     return sample, request.POST
 

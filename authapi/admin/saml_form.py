@@ -1,4 +1,4 @@
-"""The form of the SAML add-on. It checks the values with the request body of the management API, so that both have the same rules."""
+"""The form of the SAML add-on. It checks the values with the request body of the management interface, so that both have the same rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORMATS = (
     (PERSISTENT_NAME, "Persistent"),
     (TRANSIENT_NAME, "Transient"),
 )
-_SIGNED = (("assertion", "The assertion"), ("response", "The response only"), ("both", "Both"))
+_SIGNED = (("assertion", "The assertion"), ("response", "The response"), ("both", "Both"))
 _SIGNATURES = (
     ("rsa-sha256", "RSA with SHA-256"),
     ("rsa-sha384", "RSA with SHA-384"),
@@ -61,7 +61,7 @@ _CHOICES: Mapping[str, Any] = {
 }
 GROUPS: Sequence[tuple[str, Sequence[str]]] = (
     ("Addresses of the application", ("callbacks", "audience", "logout_callback", "slo_enabled", "binding")),
-    ("Identifier of users", ("nameIdentifierFormat", "nameIdentifierProbes")),
+    ("Identifier of the user (NameID)", ("nameIdentifierFormat", "nameIdentifierProbes")),
     (
         "Attributes",
         ("mappings", "passthroughClaimsWithNoMapping", "mapUnknownClaimsAsIs", "claimsPrefix", "createUpnClaim", "mapIdentities"),
@@ -71,7 +71,7 @@ GROUPS: Sequence[tuple[str, Sequence[str]]] = (
         ("signs", "signatureAlgorithm", "digestAlgorithm", "signingCert", "encryptionCert", "encryptionAlgorithm"),
     ),
     (
-        "More",
+        "More settings",
         (
             *("lifetimeInSeconds", "recipient", "destination", "issuer", "authnContextClassRef"),
             *("typedAttributes", "includeAttributeNameFormat", "consumers"),
@@ -98,51 +98,71 @@ class SamlForm(ShowsValues, forms.Form):
     """A form with one field per setting. The add-on omits values that equal the default."""
 
     callbacks = LinesField(
-        label="Assertion consumer service", help_text="One address per line, the default first. Responses are sent only to these addresses."
+        label="Assertion consumer service",
+        help_text="The addresses at which the application receives SAML responses, one per line, the default first. Responses are "
+        "sent only to these addresses.",
     )
     audience = _text(
         "Audience",
-        "The entity id of the application. If this is empty, the issuer of the request is used; assertions of logins "
-        "that start at this service then have no audience.",
+        "The entity id of the application. If this is empty, the audience of an assertion is the issuer of the login request. "
+        "Assertions of logins that start at this service then have no audience.",
     )
-    logout_callback = _text("Logout address", "Address for logout requests and responses. Empty: no logout messages.")
-    slo_enabled = _switch("Notify the application when the user logs out elsewhere")
-    binding = forms.ChoiceField(label="Binding of logout messages", choices=_BINDINGS)
+    logout_callback = _text(
+        "Logout address",
+        "The address at which the application receives logout requests and logout responses. If this is empty, the service sends none.",
+    )
+    slo_enabled = _switch("Send a logout request when the user logs out of another application")
+    binding = forms.ChoiceField(label="How logout messages are sent", choices=_BINDINGS)
     nameIdentifierFormat = forms.ChoiceField(  # noqa: N815  (the name of the wire)
-        label="Format of the NameID", choices=_FORMATS, help_text="Used if the request does not contain a value."
+        label="Format of the NameID", choices=_FORMATS, help_text="Applies unless the login request asks for another format."
     )
     nameIdentifierProbes = LinesField(  # noqa: N815
-        label="Value of the NameID", help_text="One claim per line. The first claim that the user has is used. Empty: the user id."
+        label="Value of the NameID",
+        help_text="One attribute name per line. The value of the first attribute that the user has is used. If the user has none of them, "
+        "the user id is used. If this is empty, the default names are used.",
     )
     mappings = LinesField(
         rows=8,
         label="Mapping",
-        help_text="One per line: member of the profile = name of the claim. Write members of metadata with a dot, such as "
+        help_text="One per line: field of the user = name of the SAML attribute. Write fields in metadata with a dot, such as "
         "app_metadata.department. For groups and roles, write “groups” and “roles”.",
     )
-    passthroughClaimsWithNoMapping = _switch("Also send the members of the profile that have no line above")  # noqa: N815
-    mapUnknownClaimsAsIs = _switch("Members without a line keep their names", "If this is off, the prefix is added to each of these names.")  # noqa: N815
-    claimsPrefix = _text("Prefix of members without a line")  # noqa: N815
-    createUpnClaim = _switch("Add a UPN")  # noqa: N815
-    mapIdentities = _switch("Send the connection of the user")  # noqa: N815
-    signs = forms.ChoiceField(label="Signed part", choices=_SIGNED)
-    signatureAlgorithm = forms.ChoiceField(label="Signature", choices=_SIGNATURES)  # noqa: N815
-    digestAlgorithm = forms.ChoiceField(label="Digest", choices=_DIGESTS)  # noqa: N815
-    signingCert = _certificate(  # noqa: N815
-        "Certificates of the application's requests",
-        "One or more certificates in PEM. If this is set, the application must sign its login and logout requests.",
+    passthroughClaimsWithNoMapping = _switch(  # noqa: N815
+        "Also send the fields of the user that have no line above", "Except metadata, groups, roles and data about logins."
     )
-    encryptionCert = _certificate("Encryption certificate", "PEM. If set, assertions are encrypted.")  # noqa: N815
-    encryptionAlgorithm = forms.ChoiceField(label="Encryption", choices=_CIPHERS)  # noqa: N815
-    lifetimeInSeconds = forms.IntegerField(label="Lifetime of an assertion", min_value=1, help_text="Seconds.")  # noqa: N815
-    recipient = _text("Recipient", "Empty: the address that the response is sent to.")
-    destination = _text("Destination", "Empty: the address that the response is sent to.")
-    issuer = _text("Entity id of this service", "Empty: the entity id of the tenant.")
-    authnContextClassRef = _text("Authentication context class", "Used if the request does not contain a value.")  # noqa: N815
-    typedAttributes = _switch("Send the type of each attribute value", "As xsi:type. If off, each type is xs:anyType.")  # noqa: N815
+    mapUnknownClaimsAsIs = _switch(  # noqa: N815
+        "Send fields without a line under their own names", "If this is off, the prefix below is added to each of these names."
+    )
+    claimsPrefix = _text("Prefix for fields without a line", "If this is empty, urn:svc:claims: is used.")  # noqa: N815
+    createUpnClaim = _switch("Send a UPN", "The user principal name: the email address or, without one, the user id.")  # noqa: N815
+    mapIdentities = _switch("Send the identities of the user", "For each identity: provider, connection, and whether it is social.")  # noqa: N815
+    signs = forms.ChoiceField(label="Signed part", choices=_SIGNED)
+    signatureAlgorithm = forms.ChoiceField(label="Signature algorithm", choices=_SIGNATURES)  # noqa: N815
+    digestAlgorithm = forms.ChoiceField(label="Digest algorithm", choices=_DIGESTS)  # noqa: N815
+    signingCert = _certificate(  # noqa: N815
+        "Certificates for signed requests",
+        "One or more certificates of the application in PEM format. If this is set, the application must sign its login and "
+        "logout requests.",
+    )
+    encryptionCert = _certificate(  # noqa: N815
+        "Encryption certificate", "A certificate of the application in PEM format. If this is set, assertions are encrypted."
+    )
+    encryptionAlgorithm = forms.ChoiceField(label="Encryption algorithm", choices=_CIPHERS)  # noqa: N815
+    lifetimeInSeconds = forms.IntegerField(  # noqa: N815
+        label="Lifetime of an assertion", min_value=1, help_text="Seconds in which the application must use it."
+    )
+    recipient = _text("Recipient", "The value in assertions. If this is empty, the address that the response is sent to.")
+    destination = _text("Destination", "The value in responses. If this is empty, the address that the response is sent to.")
+    issuer = _text(
+        "Entity id of this service", "Only if the application needs a special value. If this is empty, the entity id of the tenant."
+    )
+    authnContextClassRef = _text("Authentication context class", "Applies unless the login request asks for another class.")  # noqa: N815
+    typedAttributes = _switch("Send the type of each attribute value", "In xsi:type. If this is off, each type is xs:anyType.")  # noqa: N815
     includeAttributeNameFormat = _switch("Send the NameFormat of each attribute")  # noqa: N815
     consumers = LinesField(
-        label="Assertion consumer services by index", help_text="One per line: index and address, such as 1 https://app.example.com/acs"
+        label="Assertion consumer services by index",
+        help_text="For login requests that name an index instead of an address. One per line: index and address, such as "
+        "1 https://app.example.com/acs",
     )
 
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
@@ -155,7 +175,7 @@ class SamlForm(ShowsValues, forms.Form):
         for line in self.cleaned_data["mappings"]:
             member, separator, claim = (part.strip() for part in line.partition("="))
             if not (member and separator and claim):
-                raise forms.ValidationError(f"Expected member = claim: {line[:80]}")
+                raise forms.ValidationError(f"Enter each line as field = attribute, such as email = mail. Wrong line: {line[:80]}")
             found.setdefault(member, []).append(claim)
         return found
 
@@ -164,7 +184,9 @@ class SamlForm(ShowsValues, forms.Form):
         for line in self.cleaned_data["consumers"]:
             index, _, address = line.partition(" ")
             if not (index.isdecimal() and address.strip()):
-                raise forms.ValidationError(f"Expected an index and an address: {line[:80]}")
+                raise forms.ValidationError(
+                    f"Enter each line as index and address, such as 1 https://app.example.com/acs. Wrong line: {line[:80]}"
+                )
             found.append({"index": int(index), "url": address.strip()})
         return found
 

@@ -41,7 +41,7 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
     list_select_related = ("tenant",)
     fields = ("tenant", "kid", "standing", "fingerprint", "certificate", "created_at", "current_since", "rotated_at", "expires_at")
     empty_text = (
-        "No certificates yet. The service creates the first certificate when the metadata of the tenant is loaded, or "
+        "No certificates yet. The service creates the first certificate when an application loads the SAML metadata of the tenant, or "
         "at the first SAML login."
     )
     object_actions = (
@@ -49,9 +49,9 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
             "prepare",
             "Publish the next certificate",
             lambda _request, _row: (
-                "Another certificate is added to the metadata and does not sign yet. Applications that load the metadata receive it "
-                "automatically. Send the certificate to all other applications. When all applications have the certificate, "
-                "make it current."
+                "The service adds another certificate to the metadata. It does not sign with this certificate yet. Applications that "
+                "load the metadata get the certificate automatically. Send it to all other applications. When all applications have "
+                "it, make it current."
             ),
             _prepare,
             is_offered=lambda row: row.state == SamlKey.State.CURRENT,
@@ -59,10 +59,10 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
         ),
         ObjectAction(
             "rotate",
-            "Make current",
+            "Make certificate current",
             lambda _request, _row: (
-                "This certificate signs from now on. Applications without it reject logins until they receive it. The previous "
-                "certificate stays in the metadata until you remove it."
+                "The service signs with this certificate from now on. Applications that do not have it yet refuse logins until they "
+                "get it. The previous certificate stays in the metadata until you remove it."
             ),
             _rotate,
             is_offered=lambda row: row.state == SamlKey.State.NEXT,
@@ -71,10 +71,9 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
         ),
         ObjectAction(
             "remove",
-            "Remove",
+            "Remove certificate",
             lambda _request, _row: (
-                "Removes the certificate from the metadata. Messages that partners encrypt with this certificate can no longer "
-                "be decrypted."
+                "The service removes the certificate from the metadata, and can no longer decrypt messages that are encrypted with it."
             ),
             _remove,
             is_offered=lambda row: row.state != SamlKey.State.CURRENT,

@@ -52,15 +52,19 @@ class ImportForm(forms.Form):
 
     text = forms.CharField(
         required=False,
-        label="Paste the metadata",
+        label="Metadata as text",
         max_length=METADATA.size,
         widget=forms.Textarea(attrs={"rows": 4, "cols": 70, "spellcheck": "false"}),
     )
-    file = forms.FileField(required=False, label="or choose a file", max_length=255)
-    address = forms.CharField(required=False, label="or fetch it from", max_length=2048, widget=forms.TextInput(attrs={"size": 70}))
+    file = forms.FileField(required=False, label="Metadata as a file", max_length=255)
+    address = forms.CharField(required=False, label="Address of the metadata", max_length=2048, widget=forms.TextInput(attrs={"size": 70}))
     encrypts = forms.BooleanField(required=False, label="Encrypt assertions if the metadata contains an encryption certificate")
-    recipe = forms.ChoiceField(required=False, label="or choose a recipe")
-    place = forms.CharField(required=False, label="Value for the recipe", max_length=200)
+    recipe = forms.ChoiceField(
+        required=False, label="Recipe", help_text="The usual settings of a known application. A recipe takes precedence over metadata."
+    )
+    place = forms.CharField(
+        required=False, label="Value for the recipe", max_length=200, help_text="The value in parentheses after the name of the recipe."
+    )
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -72,7 +76,7 @@ class ImportForm(forms.Form):
 
 
 class PreviewForm(forms.Form):
-    user = forms.CharField(required=False, max_length=320, label="User", help_text="A user id or an email address.")
+    user = forms.CharField(required=False, max_length=320, label="User", help_text="The id or the email address of a user.")
 
 
 @dataclass
@@ -125,7 +129,7 @@ class SamlPage:
 
     def _off(self, request: HttpRequest, client: Client) -> Shown | HttpResponse:
         addons = {name: value for name, value in (client.settings.get("addons") or {}).items() if name != ADDON}
-        return self._update(request, client, {"settings": {"addons": addons}}, _shown(client), "SAML is off for this application.")
+        return self._update(request, client, {"settings": {"addons": addons}}, _shown(client), "SAML turned off for this application.")
 
     def _update(self, request: HttpRequest, client: Client, changes: dict[str, Any], shown: Shown, done: str) -> Shown | HttpResponse:
         try:
@@ -201,7 +205,7 @@ def _with_facts(client: Client, facts: PartnerFacts, imported: ImportForm) -> Sh
     stored = (client.settings.get("addons") or {}).get(ADDON) or {}
     proposal = proposed(facts, stored, encrypts=imported.cleaned_data["encrypts"])
     shown = _shown(client, proposal.addon, proposal.callbacks)
-    shown.notes = ["The form below is filled in from the metadata. Nothing is saved yet.", *proposal.notes]
+    shown.notes = ["The form below is filled in from the metadata. Nothing is saved yet. Check the values, then save.", *proposal.notes]
     return shown
 
 
@@ -212,7 +216,7 @@ def _with_recipe(client: Client, imported: ImportForm) -> Shown:
         return Shown(_shown(client).form, imported, PreviewForm(prefix="preview"))
     callbacks, addon = recipe.filled(place)
     shown = _shown(client, addon, callbacks)
-    shown.notes = [f"The form below is filled in for {recipe.title}. Nothing is saved yet."]
+    shown.notes = [f"The form below is filled in for {recipe.title}. Nothing is saved yet. Check the values, then save."]
     shown.there, shown.where = recipe.there, recipe.where
     return shown
 
@@ -225,13 +229,13 @@ def _metadata_of(imported: ImportForm) -> bytes:
     if values["text"].strip():
         return str(values["text"]).strip().encode()
     if not values["address"].strip():
-        raise MetadataUnusable("Paste the metadata, choose a file, or enter its address.")
+        raise MetadataUnusable("Paste the metadata, choose a file, enter an address, or choose a recipe.")
     headers = {"Accept": "application/samlmetadata+xml, application/xml, text/xml"}
     answer = outbound_session().send(
         "GET", values["address"].strip(), headers=headers, body=None, deadline=time.monotonic() + _FETCH_SECONDS
     )
     if answer.status != _OK:
-        raise MetadataUnusable(f"The address answers with status {answer.status}.")
+        raise MetadataUnusable(f"The address of the metadata answers with status {answer.status}.")
     return answer.body
 
 
@@ -244,7 +248,7 @@ def _previewed(request: HttpRequest, client: Client) -> Shown:
     users = User.objects.of(client.tenant_id).filter(Q(user_id=named) | Q(email__iexact=named))
     user = users.order_by("pk").first() if named else None
     if user is None:
-        shown.preview.add_error("user", "User not found.")
+        shown.preview.add_error("user", "There is no user with this id or email address.")
         return shown
     settings = settings_of(shown.form.addon())
     issuer = entity_id(canonical_host(client.tenant_id), settings)
@@ -261,7 +265,7 @@ def _previewed(request: HttpRequest, client: Client) -> Shown:
 
 
 def _are_callbacks_good(form: SamlForm) -> bool:
-    """Check the callbacks with the serializer of the management API."""
+    """Check the callbacks with the serializer of the management interface."""
     judge = ClientToChange(data={"callbacks": form.cleaned_data["callbacks"]})
     if judge.is_valid():
         return True

@@ -30,19 +30,21 @@ _OUTCOMES = {"good": True, "bad": False}
 class LogSearch(forms.Form):
     """The search of the sign-in log. All fields are optional. Times are UTC."""
 
-    type = forms.ChoiceField(required=False, choices=[("", "Everything"), *IN_WORDS.items()], label="What")
+    type = forms.ChoiceField(required=False, choices=[("", "Everything"), *IN_WORDS.items()], label="What happened")
     outcome = forms.ChoiceField(required=False, choices=[("", "All"), ("good", "Succeeded"), ("bad", "Failed")])
-    user = forms.CharField(required=False, max_length=300, help_text="A user id, or an email address or name as it was entered.")
+    user = forms.CharField(
+        required=False, max_length=300, help_text="The id of a user, or the email address or name that was entered at the login."
+    )
     client = forms.CharField(required=False, max_length=64, label="Client id")
-    connection = forms.CharField(required=False, max_length=128, help_text="Name of the connection.")
-    ip = forms.GenericIPAddressField(required=False, label="Address")
+    connection = forms.CharField(required=False, max_length=128, help_text="The name of a connection.")
+    ip = forms.GenericIPAddressField(required=False, label="IP address")
     since = forms.DateTimeField(required=False, widget=Moment, label="From time")
     until = forms.DateTimeField(required=False, widget=Moment, label="To time")
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if values.get("since") and values.get("until") and values["since"] > values["until"]:
-            self.add_error("until", "The end is before the start.")
+            self.add_error("until", "The end is before the start. Enter a later time.")
         return values
 
     @property
@@ -132,7 +134,7 @@ class SignInAdmin(NamesUsers, ReadOnlyAdmin[SignIn]):
     def when(self, row: SignIn) -> str:
         return f"{row.created_at:%Y-%m-%d %H:%M:%S}"
 
-    @admin.display(description="Why")
+    @admin.display(description="Reason")
     def why(self, row: SignIn) -> str:
         return row.description or "-"
 
@@ -159,14 +161,15 @@ class SignInAdmin(NamesUsers, ReadOnlyAdmin[SignIn]):
             '<a href="{}">{}</a>', reverse(f"{self.admin_site.name}:authapi_client_change", args=(quote(found),)), row.client_name
         )
 
-    @admin.display(description="Decoded message")
+    @admin.display(description="Message of the provider")
     def message(self, row: SignIn) -> str:
         """Return the message of an external provider in a collapsed element, because it contains personal data."""
         found = RefusedMessage.objects.of(row.tenant_id).filter(line_id=row.pk).values_list("text", flat=True).first()
         if found is None:
             return "-"
         return format_html(
-            '<details><summary>Show the message, without its signatures</summary><pre class="json" tabindex="0">{}</pre></details>', found
+            '<details><summary>Show the decoded message, without its signatures</summary><pre class="json" tabindex="0">{}</pre></details>',
+            found,
         )
 
     def _list(self) -> str:

@@ -215,11 +215,11 @@ def test_the_sign_in_log_shows_the_refused_message(tenant: Tenant, browser: Admi
     login.come_back(login.answer(request, key=OTHER), state)
     line = SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at")
     content = browser.get(reverse("admin:authapi_signin_change", args=(line.pk,))).content.decode()
-    assert "<summary>Show the message" in content
+    assert "<summary>Show the decoded message" in content
     assert "ada@corp.example.test" in content
     assert "(left out)" in content
     RefusedMessage.objects.of(tenant.pk).delete()
-    assert "<summary>Show the message" not in browser.get(reverse("admin:authapi_signin_change", args=(line.pk,))).content.decode()
+    assert "<summary>Show the decoded message" not in browser.get(reverse("admin:authapi_signin_change", args=(line.pk,))).content.decode()
 
 
 # Expiring certificates.

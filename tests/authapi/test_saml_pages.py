@@ -155,7 +155,7 @@ def test_the_assertion_of_a_user_is_shown_before_anything_is_saved(browser: Brow
     assert "&amp;lt;b&amp;gt;Ada" in page
     assert "<b>Ada" not in page
     assert stored(client) is None
-    assert "User not found" in entered(browser, client, "preview", **{"preview-user": "nobody@example.test"}).content.decode()
+    assert "There is no user with this" in entered(browser, client, "preview", **{"preview-user": "nobody@example.test"}).content.decode()
 
 
 def test_a_user_of_another_tenant_cannot_be_shown(browser: Browser, client: Client, tenant: Tenant) -> None:
@@ -163,7 +163,7 @@ def test_a_user_of_another_tenant_cannot_be_shown(browser: Browser, client: Clie
 
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     person(people(other), email="eve@example.test")
-    assert "User not found" in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
+    assert "There is no user with this" in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
 
 
 def test_a_saved_form_has_the_same_effect_as_the_management_interface_and_is_logged(
@@ -211,8 +211,8 @@ def test_saving_an_unchanged_form_creates_an_add_on_without_settings(browser: Br
     ("name", "value", "says"),
     [
         ("callbacks", "javascript:alert(1)", "line 1"),
-        ("mappings", "no separator", "member = claim"),
-        ("consumers", "x https://a.test", "an index and an address"),
+        ("mappings", "no separator", "field = attribute"),
+        ("consumers", "x https://a.test", "index and address"),
         ("consumers", "1 https://a.test/\n1 https://b.test/", "must be unique"),
         ("signingCert", "no certificate", "certificate"),
         ("signingCert", "-----BEGIN PRIVATE KEY-----", "private key"),
