@@ -20,12 +20,13 @@ _STAGES = {
     "sign_up": (SIGN_UP, "Sign-ups"),
     "exchange": (EXCHANGE, "Refused token exchanges"),
 }
+STAGES_IN_WORDS = dict(_STAGES.values())
 _SUSPICION_SHIELDS = (
-    ("block", "Block: requests are refused until the IP address may try again"),
+    ("block", "Block: refuse its requests until the IP address has an attempt again"),
     ("admin_notification", "Notify the administrators: at most one email per hour"),
 )
 _LOGIN_SHIELDS = (
-    ("block", "Block: the user must set a new password by email. Users without an email address cannot log in"),
+    ("block", "Block the login: the user must set a new password by email. A user without an email address cannot log in"),
     ("user_notification", "Notify the user: one email for each breached password, with a link to set a new password"),
     ("admin_notification", "Notify the administrators by email"),
 )
@@ -38,12 +39,13 @@ _FREQUENCIES = (
 )
 _NEW_DEVICE_MAILS = (
     ("off", "No email"),
-    ("own", "An email for logins with a password or a code of this service"),
-    ("all", "An email for every login, also with external providers"),
+    ("own", "An email after a login with a password or a code of this service"),
+    ("all", "An email after every login, also with an external provider"),
 )
 NEW_BROWSERS_TEXT = (
-    "The email contains the time, browser and country of the login, and a link to set a new password. The first login "
-    "of an account sends no email. After a change of the password, all browsers are new."
+    "If a user logs in with a browser for the first time, the service can email the user. The email contains the time, browser and "
+    "country of the login, and a link to set a new password. The first login of an account sends no email. After a change of the "
+    "password, all browsers are new."
 )
 
 
@@ -52,20 +54,24 @@ def _shields(choices: tuple[tuple[str, str], ...], label: str, help_text: str = 
 
 
 def _attempts(label: str) -> forms.IntegerField:
-    return forms.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, label=f"{label}: attempts before an IP address must wait")
+    return forms.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, label=f"{label}: attempts that an IP address has")
 
 
 def _seconds(label: str) -> forms.FloatField:
     return forms.FloatField(
         min_value=0.001,
         max_value=LONGEST_RATE_MS / 1000,
-        label=f"{label}: seconds until one more attempt",
+        label=f"{label}: seconds until an IP address gets one more attempt",
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
 
 
 class AttackFields(ServiceForm):
-    suspicion_enabled = forms.BooleanField(required=False, label="Limit attempts of each IP address")
+    suspicion_enabled = forms.BooleanField(
+        required=False,
+        label="Count attempts of IP addresses",
+        help_text="An IP address that has used up its attempts is suspicious: many failed logins or sign-ups may be an attack.",
+    )
     suspicion_shields = _shields(_SUSPICION_SHIELDS, "When an IP address has used up its attempts")
     suspicion_allowlist = LinesField(
         label="IP addresses that are never suspicious", help_text="One address or network per line, such as 192.0.2.0/24. At most 100."
@@ -79,7 +85,7 @@ class AttackFields(ServiceForm):
         help_text="Compares passwords with a list of passwords that were stolen from other services. The sign-in log records each match.",
     )
     leak_shields = _shields(_LOGIN_SHIELDS, "At a login with a breached password")
-    leak_sign_up_shields = _shields(_STAGE_SHIELDS, "At a sign-up, and for new users created with the management API")
+    leak_sign_up_shields = _shields(_STAGE_SHIELDS, "At a sign-up, and when the management interface creates a user")
     leak_change_shields = _shields(_STAGE_SHIELDS, "When a password is changed")
     leak_frequency = forms.ChoiceField(choices=_FREQUENCIES, label="Emails to administrators about breached passwords")
     new_device_mails = forms.ChoiceField(choices=_NEW_DEVICE_MAILS, label="Emails about logins with new browsers")

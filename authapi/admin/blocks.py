@@ -11,16 +11,18 @@ from django.utils import timezone
 
 from authapi.accounts import suspicion
 from authapi.accounts.user_blocks import lift_block
+from authapi.admin.attack_fields import STAGES_IN_WORDS
 from authapi.admin.sessions import EndableAdmin, may_change
 from authapi.models import AddressBlock, AttackNotice, LoginFailures
 from authapi.row_acts import FORGET_BROWSERS, LIFT_ADDRESSES, LIFT_BLOCKS
 from foundation.admin.badges import badge
 from foundation.admin.field_labels import sentence_of
+from foundation.admin.list_filters import RecentValuesFilter, worded
 from identity.admin.bulk_actions import bulk_action
 from identity.admin.object_actions import ObjectAction
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-_LIFT_MANY = "The failed logins are deleted, and counting starts again."
+_LIFT_MANY = "The failed logins are deleted, and the users can try to log in again. Counting starts again."
 
 
 def _lift(_request: HttpRequest, row: LoginFailures, _values: dict[str, Any]) -> str:
@@ -57,9 +59,9 @@ class LoginFailuresAdmin(EndableAdmin):
     object_actions = (
         ObjectAction(
             "lift",
-            "Lift",
+            "Lift block",
             lambda _request, row: (
-                f"The failures of {row.identifier} from {row.ip or 'all addresses'} are deleted, and counting starts again."
+                f"The failed logins of {row.identifier} from {row.ip or 'all IP addresses'} are deleted. Counting starts again."
             ),
             _lift,
         ),
@@ -68,13 +70,13 @@ class LoginFailuresAdmin(EndableAdmin):
     def has_end_permission(self, request: HttpRequest) -> bool:
         return may_change(request, "authapi.change_loginfailures")
 
-    @admin.display(description="Address")
+    @admin.display(description="IP address")
     def address(self, row: LoginFailures) -> str:
-        return row.ip or "all addresses"
+        return row.ip or "All"
 
     @admin.display(description="State")
     def state(self, row: LoginFailures) -> str:
-        return badge("Blocked", "bad") if row.blocked_at else badge("Counting", "quiet")
+        return badge("Blocked", "bad") if row.blocked_at else badge("Not blocked", "quiet")
 
 
 class ReasonForm(forms.Form):
@@ -85,26 +87,26 @@ class ReasonForm(forms.Form):
 
 def _lift_address(_request: HttpRequest, row: AddressBlock, _values: dict[str, Any]) -> str:
     suspicion.lift_block(row)
-    return f"{row.address} can use all its attempts again."
+    return f"{row.address} has all its attempts again."
 
 
 class AddressBlockAdmin(EndableAdmin):
     titled = "Block of {row.address}"
-    list_display = ("address", "stage", "state", "blocked_at", "last_refused_at", "ends_at", "tenant")
+    list_display = ("address", "kind_of_attempts", "state", "blocked_at", "last_refused_at", "ends_at", "tenant")
     list_select_related = ("tenant",)
-    list_filter = ("stage",)
+    list_filter = (("stage", worded(RecentValuesFilter, STAGES_IN_WORDS)),)
     search_fields = ("=address",)
-    search_help_text = "A complete IPv4 address, or the /64 network of IPv6 addresses."
+    search_help_text = "A complete IPv4 address, or the /64 network of an IPv6 address, such as 2001:db8:1:2::/64."
     ordering = ("-pk",)
-    actions = (bulk_action(LIFT_ADDRESSES, permission="end", effect="The addresses can use all their attempts again."),)
-    empty_text = "No IP address has used up its attempts recently."
-    fields = ("tenant", "address", "stage", "state", "blocked_at", "last_refused_at", "ends_at")
-    readonly_fields = ("state",)
+    actions = (bulk_action(LIFT_ADDRESSES, permission="end", effect="The IP addresses have all their attempts again."),)
+    empty_text = "No blocked addresses. An IP address appears here when it has used up its attempts."
+    fields = ("tenant", "address", "kind_of_attempts", "state", "blocked_at", "last_refused_at", "ends_at")
+    readonly_fields = ("kind_of_attempts", "state")
     object_actions = (
         ObjectAction(
             "lift",
-            "Lift",
-            lambda _request, row: f"{row.address} can use all its attempts for logins, sign-ups and token exchanges again.",
+            "Lift block",
+            lambda _request, row: f"{row.address} has all its attempts for logins, sign-ups and token exchanges again.",
             _lift_address,
             form_class=ReasonForm,
         ),
@@ -113,10 +115,14 @@ class AddressBlockAdmin(EndableAdmin):
     def has_end_permission(self, request: HttpRequest) -> bool:
         return may_change(request, "authapi.change_addressblock")
 
+    @admin.display(description="Attempts")
+    def kind_of_attempts(self, row: AddressBlock) -> str:
+        return STAGES_IN_WORDS.get(row.stage, row.stage)
+
     @admin.display(description="State")
     def state(self, row: AddressBlock) -> str:
         if not row.is_refused:
-            return badge("Only counted", "quiet")
+            return badge("Not blocked", "quiet")
         return badge("Blocked", "bad") if row.ends_at > timezone.now() else badge("Expired", "quiet")
 
 
@@ -125,9 +131,15 @@ class KnownBrowserAdmin(EndableAdmin):
     list_display = ("id", "user", "created_at", "last_seen_at", "told_at", "tenant")
     list_select_related = ("user", "tenant")
     search_fields = ("=user__user_id",)
-    search_help_text = "Id of a user."
+    search_help_text = "The id of a user."
     ordering = ("-pk",)
-    actions = (bulk_action(FORGET_BROWSERS, permission="end", effect="The user is notified of the next login in one of these browsers."),)
+    actions = (
+        bulk_action(
+            FORGET_BROWSERS,
+            permission="end",
+            effect="These browsers are new again: at their next login, the user gets an email, if the sign-in settings send such emails.",
+        ),
+    )
     empty_text = "No known browsers."
     fields = ("tenant", "user", "created_at", "last_seen_at", "told_at")
 
@@ -142,7 +154,7 @@ class AttackNoticeAdmin(ReadOnlyAdmin[AttackNotice]):
     ordering = ("-pk",)
     fields = ("tenant", "kind_in_words", "since", "due_at", "sent_at")
     readonly_fields = ("kind_in_words",)
-    empty_text = "No notifications of attacks."
+    empty_text = "No attack notifications."
 
     @admin.display(description="Kind")
     def kind_in_words(self, row: AttackNotice) -> str:

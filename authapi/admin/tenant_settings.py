@@ -25,8 +25,8 @@ from identity.admin.service_admin import ServiceAdmin
 from identity.languages import LANGUAGES
 
 _SHIELDS = (
-    ("block", "Block: even the correct password is refused until the block is lifted"),
-    ("user_notification", "Notify the user: an email with a link that lifts the block"),
+    ("block", "Block the login: even the correct password is refused until the block expires or is removed"),
+    ("user_notification", "Notify the user: an email with a link that removes the block"),
 )
 _MODE_NAMES = {
     "count_per_identifier_and_ip": "For each user and IP address: an attacker at another IP address cannot lock the user out",
@@ -49,8 +49,8 @@ _PLAIN = (
     "require_initial_access_token",
     "session_management_supported", "token_introspection_supported", "new_device_mails",
 )  # fmt: skip
-_CHARSET_NAMES = [("base20", "Letters without vowels, such as WDJB-MJHT"), ("digits", "Digits, for remote controls without letters")]
-_CHANNEL_NAMES = {EMAIL: "By email, with a link", WEBHOOK: "By a webhook, which notifies users"}
+_CHARSET_NAMES = [("base20", "Consonants, such as WDJB-MJHT"), ("digits", "Digits, for devices without a keyboard")]
+_CHANNEL_NAMES = {EMAIL: "By an email with a link", WEBHOOK: "By your webhook: the service calls it, and it notifies the user"}
 _NOTIFIER = ("channel", "webhook_url", SECRET)
 _LANGUAGES = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())
 _WIDE = forms.TextInput(attrs={"size": 60})
@@ -64,23 +64,31 @@ def _hours(label: str, help_text: str) -> forms.FloatField:
     return forms.FloatField(required=False, label=label, help_text=help_text, widget=forms.NumberInput(attrs={"step": "any", "min": 1}))
 
 
+def _switch(label: str, help_text: str = "") -> forms.BooleanField:
+    return forms.BooleanField(required=False, label=label, help_text=help_text)
+
+
+def _wide(label: str, help_text: str, *, most: int = 2048) -> forms.CharField:
+    return forms.CharField(required=False, max_length=most, label=label, widget=_WIDE, help_text=help_text)
+
+
 class TenantSettingsForm(AttackFields):
-    friendly_name = forms.CharField(required=False, max_length=200, help_text="Shown on the login pages. Empty: the name of the tenant.")
-    support_email = forms.CharField(required=False, max_length=254, help_text="For users who need help. Shown on pages and in emails.")
-    support_url = forms.CharField(
-        required=False, max_length=2048, label="Support page", widget=_WIDE, help_text="Address of a page for users who need help."
+    friendly_name = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Name on the login pages",
+        help_text="If this is empty, the pages show the name of the tenant.",
     )
-    picture_url = forms.CharField(
-        required=False, max_length=2048, label="Picture", widget=_WIDE, help_text="Address of a picture. Used if Branding has no logo."
-    )
-    session_lifetime = _hours("Session, absolute lifetime", "Hours until users must log in again.")
-    idle_session_lifetime = _hours("Session, idle lifetime", "Hours without use until users must log in again.")
+    support_email = forms.CharField(required=False, max_length=254, help_text="Shown to users who need help.")
+    support_url = _wide("Support page", "The address of a page for users who need help.")
+    picture_url = _wide("Picture", "The address of a picture that the pages show if Branding has no logo.")
+    session_lifetime = _hours("Session, absolute lifetime", "Hours from the login until the user must log in again. Default: 168.")
+    idle_session_lifetime = _hours("Session, idle lifetime", "Hours without use until the user must log in again. Default: 72.")
     ephemeral_session_lifetime = _hours(
-        "Session until the browser closes, absolute lifetime", "Hours until users must log in again, if sessions end with the browser."
+        "Session that ends with the browser, absolute lifetime", "Hours from the login, if the browser stays open. Default: 72."
     )
     idle_ephemeral_session_lifetime = _hours(
-        "Session until the browser closes, idle lifetime",
-        "Hours without use until users must log in again, if sessions end with the browser.",
+        "Session that ends with the browser, idle lifetime", "Hours without use, if the browser stays open. Default: 24."
     )
     cookie_mode = forms.ChoiceField(
         choices=[("persistent", "Sessions continue"), ("non-persistent", "Sessions end")],
@@ -88,117 +96,107 @@ class TenantSettingsForm(AttackFields):
     )
     allowed_logout_urls = LinesField(
         label="Logout addresses",
-        help_text="One address per line, to which users can return after logouts with WS-Federation, or without the name of a client.",
+        help_text="One address per line. Users can return to one of these addresses after a logout whose request names no application, or "
+        "after a logout with WS-Federation.",
     )
-    oidc_logout_prompt_enabled = forms.BooleanField(
-        required=False,
-        label="Ask before a logout without an id token",
-        help_text="Such a logout link could come from an attacker. With this setting, the user must confirm the logout.",
+    oidc_logout_prompt_enabled = _switch(
+        "Ask before a logout without an ID token",
+        "A logout request without an ID token can come from any web page. If this is on, the user must confirm the logout.",
     )
-    rp_logout_end_session_endpoint_discovery = forms.BooleanField(
-        required=False, label="Include the logout endpoint in the discovery document"
-    )
+    rp_logout_end_session_endpoint_discovery = _switch("Include the logout endpoint in the discovery document")
     default_directory = forms.CharField(
-        required=False, max_length=128, help_text="Name of the database connection for password logins whose request names none."
+        required=False,
+        max_length=128,
+        label="Default database connection",
+        help_text="The name of the connection for password logins whose request names no connection.",
     )
     default_audience = forms.CharField(
-        required=False, max_length=600, widget=_WIDE, help_text="Identifier of the API for requests that name no audience."
-    )
-    default_redirection_uri = forms.CharField(
         required=False,
-        max_length=2048,
-        label="Fallback page",
+        max_length=600,
         widget=_WIDE,
-        help_text="The page to which users are sent if a login cannot continue, such as a start page.",
+        label="Default API",
+        help_text="The identifier of the API for requests that name no audience.",
     )
-    enabled_locales = LinesField(label="Languages", help_text=f"One code per line: {_LANGUAGES}. The first one is the default.")
-    authorization_response_iss_parameter_supported = forms.BooleanField(
-        required=False, label="Include the issuer in responses of /authorize", help_text="Prevents mix-up attacks (RFC 9207)."
+    default_redirection_uri = _wide(
+        "Fallback page", "If a login cannot continue and the page cannot link to the application, the page links to this https address."
     )
-    allow_organization_name_in_authentication_api = forms.BooleanField(
-        required=False,
-        label="Accept names of organizations in requests",
-        help_text="In place of the ids of organizations. Tokens then contain the name, too.",
+    enabled_locales = LinesField(
+        label="Languages of the pages", help_text=f"One code per line: {_LANGUAGES}. The first one is the default."
     )
-    pushed_authorization_requests_supported = forms.BooleanField(
-        required=False,
-        label="Accept pushed authorization requests",
-        help_text="Applications can send a login request to /oauth/par, and then send the browser to /authorize with a reference to it.",
+    authorization_response_iss_parameter_supported = _switch(
+        "Include the issuer in responses of /authorize", "RFC 9207. Lets applications detect responses of another service (mix-up attacks)."
     )
-    require_pushed_authorization_requests = forms.BooleanField(
-        required=False,
-        label="Require pushed authorization requests",
-        help_text="For all applications. Users can no longer log in to applications that cannot authenticate, such as "
-        "single-page applications.",
+    allow_organization_name_in_authentication_api = _switch(
+        "Accept names of organizations in requests",
+        "Requests can name an organization by its name instead of its id. Tokens then contain the name, too.",
     )
-    resource_parameter_profile = forms.ChoiceField(
-        choices=_TARGETS, label="How requests specify an API", help_text="An audience takes precedence over a resource."
+    pushed_authorization_requests_supported = _switch(
+        "Accept pushed authorization requests",
+        "Applications can send a request to /oauth/par, and the browser then takes only a reference to the request to /authorize.",
     )
+    require_pushed_authorization_requests = _switch(
+        "Require pushed authorization requests",
+        "For all applications. Users can then no longer log in to applications that cannot authenticate, such as single-page applications.",
+    )
+    resource_parameter_profile = forms.ChoiceField(choices=_TARGETS, label="How requests name an API")
     acr_values_supported = forms.MultipleChoiceField(
         required=False,
         choices=[(name, _CONTEXTS[name]) for name in offered(has_second_factors=True)],
         widget=forms.CheckboxSelectMultiple,
         label="Authentication contexts",
-        help_text="Contexts that applications can request with acr_values and that tokens contain as acr. No selection: all.",
+        help_text="Contexts that applications can request with acr_values and that tokens contain as acr. If you select none, "
+        "all are allowed.",
     )
-    takes_registrations = forms.BooleanField(
-        required=False,
-        label="Let applications register themselves",
-        help_text="At /oidc/register (RFC 7591). They are third-party clients, so users must consent.",
+    takes_registrations = _switch(
+        "Let applications register themselves",
+        "At /oidc/register (RFC 7591). Such applications are third-party clients, so users must consent to them.",
     )
-    require_initial_access_token = forms.BooleanField(
-        required=False,
-        label="Require an initial access token",
-        help_text="If off, any sender on the network can register an application. Create tokens under Initial access tokens.",
+    require_initial_access_token = _switch(
+        "Require an initial access token",
+        "If this is off, every program that reaches the service can register applications. You create tokens under Initial access tokens.",
     )
     device_charset = forms.ChoiceField(choices=_CHARSET_NAMES, label="Characters of device codes")
     device_mask = forms.CharField(
         max_length=LONGEST_MASK,
         label="Format of device codes",
-        help_text="Each asterisk is replaced by one character. Hyphens and spaces separate groups. At least 8 letters or 9 digits.",
+        help_text="The service replaces each asterisk with one character, such as ****-****. At least 8 consonants or 9 digits.",
     )
     notifier_channel = forms.ChoiceField(
         choices=[(name, _CHANNEL_NAMES[name]) for name in CHANNELS],
         label="How users are notified of approval requests",
-        help_text="For requests of applications to /bc-authorize (CIBA).",
+        help_text="An application requests the approval of a user at /bc-authorize (CIBA).",
     )
-    notifier_webhook_url = forms.CharField(
-        required=False, max_length=512, label="Webhook for approval requests", widget=_WIDE, help_text="An https address."
-    )
+    notifier_webhook_url = _wide("Address of the webhook", "An https address. Only for notifications by your webhook.", most=512)
     notifier_webhook_secret = forms.CharField(
         required=False,
         max_length=512,
         label="Secret of the webhook",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Signs webhook calls (Standard Webhooks). Leave empty to keep the saved secret. A new address needs the secret again.",
+        help_text="Signs the requests to the webhook (Standard Webhooks). Leave empty to keep the saved secret. If you change the "
+        "address, enter the secret again.",
     )
-    session_management_supported = forms.BooleanField(
-        required=False,
-        label="Let applications observe the session",
-        help_text="A hidden frame tells whether the user is still logged in (OpenID Connect Session Management). It fails in browsers "
-        "that block cookies of other sites.",
+    session_management_supported = _switch(
+        "Let applications observe the session",
+        "With a hidden frame, an application learns that the session ended (OpenID Connect Session Management). This fails in "
+        "browsers that block cookies of other sites.",
     )
-    token_introspection_supported = forms.BooleanField(
-        required=False,
-        label="Let applications inspect tokens",
-        help_text="At /oauth/introspect (RFC 7662), for applications that authenticate: their own tokens, and tokens for their API.",
+    token_introspection_supported = _switch(
+        "Let applications inspect tokens",
+        "At /oauth/introspect (RFC 7662), an application that authenticates can inspect its own tokens and tokens for its API.",
     )
-    account_enabled = forms.BooleanField(required=False, label="Users can manage their account", help_text="At the address /account.")
-    account_data_export = forms.BooleanField(required=False, label="Users can download their data")
-    account_deletion = forms.BooleanField(
-        required=False,
-        label="Users can delete their account",
-        help_text="The account and its data are deleted at once. This cannot be undone.",
-    )
+    account_enabled = _switch("Turn on the account page", "At /account, users manage their own profile, password and sessions.")
+    account_data_export = _switch("Users can download their data")
+    account_deletion = _switch("Users can delete their account", "The account and its data are deleted at once. This cannot be undone.")
     account_connections = LinesField(
         label="Connections for logins to the account page",
-        help_text="One name per line. Empty: every connection that an application uses.",
+        help_text="One name per line. If this is empty, every connection that an application uses.",
     )
-    brute_force_enabled = forms.BooleanField(
-        required=False, label="Count failed logins", help_text="If off, users are never blocked after failed logins."
-    )
+    brute_force_enabled = _switch("Count failed logins", "If this is off, users are never blocked after failed logins.")
     max_attempts = forms.IntegerField(
-        min_value=1, max_value=100, label="Failures before a block", help_text="If you increase this number, all blocks end."
+        min_value=1,
+        max_value=100,
+        label="Failures before a block",
+        help_text="Number of failed logins in a row that leads to the response below. If you increase it, all blocks end.",
     )
     mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="How failed logins are counted")
     shields = forms.MultipleChoiceField(
@@ -226,7 +224,7 @@ class TenantSettingsForm(AttackFields):
         return values
 
     def settings(self) -> dict[str, Any]:
-        """Return the changed settings as the management API expects them. Emptied settings are null."""
+        """Return the changed settings as the management interface expects them. Emptied settings are null."""
         values, changed = self.cleaned_data, set(self.changed_data)
         body = {name: values[name] for name in _PLAIN if name in changed}
         body |= {name: None for name in _NULL_WHEN_EMPTY if name in body and body[name] in (None, [])}
@@ -287,7 +285,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
     list_display = ("tenant", "updated_at")
     list_select_related = ("tenant",)
     actions = ()
-    empty_text = "No changed settings. All tenants have the default settings."
+    empty_text = "No tenant has changed its sign-in settings. All tenants have the defaults."
     change_form_template = "admin/settings_form.html"
     proven_fields = (f"notifier_{SECRET}",)
 
@@ -335,7 +333,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
             ("Account page", {"fields": [f"account_{name}" for name in DEFAULTS["account_page"]]}),
             ("Failed logins", {"fields": ["brute_force_enabled", "max_attempts", "mode", "shields", "allowlist"]}),
             *attack_fieldsets(),
-            ("Defaults", {"fields": names}),
+            ("Defaults and languages", {"fields": names}),
             ("Approvals on another device (CIBA)", {"fields": [f"notifier_{name}" for name in _NOTIFIER], "description": _lacking(obj)}),
             ("Protocol", {"fields": protocol, "classes": ["collapse"]}),
             *kept,

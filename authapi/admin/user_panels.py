@@ -34,7 +34,7 @@ class LogoutForm(forms.Form):
     keeps_refresh_tokens = forms.BooleanField(
         required=False,
         label="Keep refresh tokens",
-        help_text="Applications keep their access. If this is off, the user must log in to each application again.",
+        help_text="Applications with a refresh token keep their access. If this is off, the refresh tokens are revoked.",
     )
 
 
@@ -60,7 +60,9 @@ _BUTTONS = (
     ObjectAction(
         "log-out",
         "Log out everywhere",
-        lambda _request, row: f"All sessions of {label_of(row)} end, in all browsers. Applications with a logout address are notified.",
+        lambda _request, row: (
+            f"All sessions of {label_of(row)} end, in all browsers. Applications with a back-channel logout address are notified."
+        ),
         _log_out,
         is_offered=_is_logged_in,
         form_class=LogoutForm,
@@ -70,7 +72,7 @@ _BUTTONS = (
     ObjectAction(
         "lift-blocks",
         "Lift blocks",
-        lambda _request, row: f"All failed logins of {label_of(row)} are deleted, for all addresses.",
+        lambda _request, row: f"All failed logins of {label_of(row)} from all IP addresses are deleted. The user can try to log in again.",
         _lift,
         is_offered=lambda row: bool(blocks_of_user(row)),
         permission="authapi.change_loginfailures",
@@ -128,13 +130,13 @@ class UserPanels:
         rows = [
             (
                 Cell(row.identifier, self._page("loginfailures", row.pk)),
-                Cell(row.ip or "all addresses"),
+                Cell(row.ip or "All"),
                 Cell(_moment(row.last_failed_at)),
                 self._button(request, "loginfailures", row.pk, "lift", "Lift"),
             )
             for row in blocks_of_user(user)
         ]
-        return Panel("Blocks", ("Identifier", "Address", "Last failure (UTC)", ""), rows, "No blocks.")
+        return Panel("Blocks", ("Entered name", "IP address", "Last failed login (UTC)", ""), rows, "No blocks.")
 
     def log(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_signin"):
@@ -151,8 +153,8 @@ class UserPanels:
             for row in found
         ]
         more = f"{reverse(f'{self._site.name}:authapi_signin_changelist')}?{urlencode({'user': user.user_id})}"
-        columns = ("When (UTC)", "What", "Why", "Client", "Address")
-        return Panel("Sign-ins", columns, rows, "No entries yet.", more, "Show all in the sign-in log")
+        columns = ("When (UTC)", "What", "Reason", "Client", "IP address")
+        return Panel("Newest entries of the sign-in log", columns, rows, "No entries yet.", more, "Show all in the sign-in log")
 
     def _panel(self, title: str, columns: tuple[str, ...], rows: Iterable[_ROWS], empty: str, model: str, searched: str) -> Panel:
         more = f"{reverse(f'{self._site.name}:authapi_{model}_changelist')}?{urlencode({'q': searched})}"

@@ -88,7 +88,7 @@ def test_a_change_that_affects_users_asks_for_confirmation(browser: Browser, ten
     )
     EnrolledFactorFactory.create(user=ada, kind="totp")
     asked = browser.post(reverse(PAGE), {**ON, "factors": ["webauthn-roaming"]})
-    assert "1 user has enrolled authenticator app" in asked.content.decode()
+    assert "1 user has set up this factor, which logins will no longer accept: authenticator app." in asked.content.decode()
 
 
 def test_a_factor_is_removed_with_a_reason_and_its_number_is_never_shown_in_full(browser: Browser, tenant: Tenant, ada: User) -> None:
@@ -148,11 +148,11 @@ def test_staff_mail_a_link_that_sets_up_a_factor_after_a_confirmation(browser: B
     assert place not in browser.get(page).content.decode()
     set_factors(tenant, "otp")
     assert place in browser.get(page).content.decode()
-    assert "The service mails a link to ada@example.test." in browser.get(place).content.decode()
+    assert "The service emails a link to ada@example.test." in browser.get(place).content.decode()
     assert not AccountTicket.objects.of(tenant.pk).exists()
     assert browser_of(new_staff(tenant, role=AUDITOR)).post(place, {}).status_code == 403
     done = browser.post(place, {}, follow=True).content.decode()
-    assert "The service mails a link that sets up a second factor to ada@example.test." in done
+    assert "Setup link sent to ada@example.test." in done
     ticket = AccountTicket.objects.of(tenant.pk).get()
     job = Job.objects.of(tenant.pk).get(parameters__kind="enrollment_email")
     send_message(job)

@@ -14,18 +14,19 @@ from foundation.admin.shown_values import ShowsValues
 from identity.models import EnrolledFactor, User
 
 _FACTOR_NAMES = {
-    "webauthn-platform": "This device: fingerprint, face or PIN of a computer or telephone. Resists phishing.",
-    "webauthn-roaming": "Security key: a USB or NFC key. Resists phishing.",
+    "webauthn-platform": "This device: the fingerprint, face or PIN of a computer or phone. Resists phishing.",
+    "webauthn-roaming": "Security key: a separate key with USB or NFC. Resists phishing.",
     "otp": "Authenticator app: a code of six digits that changes every 30 seconds. Needs no network.",
-    "sms": "Text message: a code to a telephone. The weakest factor, because numbers can be taken over. Each login costs a message.",
-    "email": "Email: a code to an email address. As secure as the mailbox. Adds nothing for users who log in by email.",
+    "sms": "Text message: a code to a phone. The weakest factor, because attackers can take over phone numbers. Each login costs "
+    "a message.",
+    "email": "Email: a code to an email address. As secure as the mailbox. No additional security for users who log in by email.",
     "recovery-code": "Recovery code: shown once, when the user enrolls the first factor. The user enters it in place of a lost factor.",
 }
 _POLICY_NAMES = {
-    SecondFactorPolicy.NEVER: "Never: users are not asked for a factor, even if they have one.",
-    SecondFactorPolicy.ON_REQUEST: "On request: if the application requests it, and for users who turned on two-step verification.",
-    SecondFactorPolicy.NEW_DEVICE: "In new browsers: all users, at the first login in each browser.",
-    SecondFactorPolicy.ALWAYS: "Always: all users, at each login, except in remembered browsers.",
+    SecondFactorPolicy.NEVER: "Never: users are not asked for a second factor, even if they have one.",
+    SecondFactorPolicy.ON_REQUEST: "On request: if the application requests a second factor, and for users who have turned this on.",
+    SecondFactorPolicy.NEW_DEVICE: "In new browsers: all users, in each browser that they have not used before.",
+    SecondFactorPolicy.ALWAYS: "Always: all users, at each login, unless the browser is remembered.",
 }
 
 
@@ -55,8 +56,8 @@ class SecondFactorsForm(ShowsValues, forms.Form):
     passkeys = forms.BooleanField(
         required=False,
         label="Passkeys",
-        help_text="Users can log in with a passkey instead of the password. A login with a passkey requires no other factor. Each database"
-        " connection must also enable passkeys in its own settings.",
+        help_text="Users can log in with a passkey instead of the password. A login with a passkey requires no second factor. You "
+        "must also turn on passkeys in the settings of each database connection.",
     )
     offers_passkeys = forms.BooleanField(
         required=False, label="Offer a passkey after a login with a password", help_text="Users can decline the offer."
@@ -77,7 +78,9 @@ def consequences(tenant_id: str, before: dict[str, Any], after: dict[str, Any]) 
         count = EnrolledFactor.objects.of(tenant_id).filter(kind=kind, is_confirmed=True).values("user").distinct().count() if gone else 0
         if count:
             have = "users have" if count > 1 else "user has"
-            found.append(f"{count:,} {have} enrolled {EnrolledFactor.Kind(kind).label.lower()}, which logins will no longer accept.")
+            found.append(
+                f"{count:,} {have} set up this factor, which logins will no longer accept: {EnrolledFactor.Kind(kind).label.lower()}."
+            )
     return found
 
 

@@ -22,22 +22,21 @@ class PolicyForm(forms.Form):
         required=False,
         choices=[("", _NONE), *SecondFactorPolicy.choices],
         label="When a login requires a second factor",
-        help_text="If the policy of the application or the tenant is stricter, that policy applies.",
+        help_text="If the policy of the application or the tenant is stricter, the stricter policy applies.",
     )
 
 
 def _set(_request: HttpRequest, row: Organization, values: dict[str, Any]) -> str:
     set_organization_policy(tenant_id=row.tenant_id, organization_id=row.pk, policy=values["policy"] or None)
-    return f"Policy of {row} saved."
+    return f"Two-step verification of {row} saved."
 
 
 POLICY = ObjectAction(
     "second-factors",
     "Set two-step verification",
     lambda _request, row: (
-        f"Present policy: {_words(policy_of_organization(row))}. Members of {row} without a factor must enroll one if "
-        "the policy requires it. "
-        "Only factors that the tenant allows can be used."
+        f"Current policy: {_words(policy_of_organization(row))}. If the policy requires a second factor, members of {row} without one "
+        "must set one up when they log in. They can use the factors that the tenant allows."
     ),
     _set,
     form_class=PolicyForm,

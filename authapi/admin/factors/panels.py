@@ -24,27 +24,26 @@ from identity.models import EnrolledFactor, User
 
 def _forget_all(_request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     count = forget_all_browsers(row)
-    return f"{label_of(row)} must use the second factor in {count} browser{'' if count == 1 else 's'} again."
+    return f"{label_of(row)} must use the second factor again in {count} browser{'' if count == 1 else 's'}."
 
 
 def _explain_link(_request: HttpRequest, row: User) -> str:
-    proof = " The user must prove an existing factor before another factor is added." if factors_of(row) else ""
+    proof = " Before that, the user must confirm a second factor that the account already has." if factors_of(row) else ""
     return (
-        f"The service mails a link to {row.email}. With the link, {label_of(row)} sets up a second factor. The link "
-        f"works once and opens no session.{proof} "
-        "If another person may read this mailbox, do not send the link."
+        f"The service emails a link to {row.email}. With the link, {label_of(row)} can set up a second factor.{proof} The link works "
+        "once and does not log the user in. Do not send the link if another person can read this mailbox."
     )
 
 
 def _send_link(request: HttpRequest, row: User, _values: dict[str, Any]) -> str:
     create_setup_link(user=row, adds=True, is_mailed=True, address=address_beside(request.get_host(), row.tenant_id))
-    return f"The service mails a link that sets up a second factor to {row.email}."
+    return f"Setup link sent to {row.email}."
 
 
 FACTOR_BUTTONS = (
     ObjectAction(
         "send-setup-link",
-        "Send a setup link",
+        "Send setup link",
         _explain_link,
         _send_link,
         is_offered=lambda row: bool(row.email) and not row.blocked and bool(kinds_for(row)),
