@@ -24,8 +24,8 @@ class InitialAccessTokenForm(ServiceForm):
         min_value=1,
         max_value=initial_tokens.MOST_DAYS,
         initial=7,
-        label="Valid for",
-        help_text=f"Days, at most {initial_tokens.MOST_DAYS}. Registered applications remain after the token expires.",
+        label="Days until the token expires",
+        help_text=f"At most {initial_tokens.MOST_DAYS}. Applications that registered with the token remain after the token expires.",
     )
 
     class Meta:
@@ -35,7 +35,7 @@ class InitialAccessTokenForm(ServiceForm):
 
 def _revoke(_request: HttpRequest, row: InitialAccessToken, _values: dict[str, Any]) -> str:
     initial_tokens.revoke_initial_token(tenant_id=row.tenant_id, token_id=row.pk)
-    return f"Applications can no longer register with {row}."
+    return f"Initial access token {row} revoked."
 
 
 class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
@@ -48,14 +48,15 @@ class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
     ordering = ("-pk",)
     proof_for = frozenset({"add"})
     empty_text = (
-        "No initial access tokens. To let applications register themselves, turn on registration in Sign-in settings, then add a token."
+        "No initial access tokens. To let applications register themselves, turn this on in Sign-in settings, under Protocol, then "
+        "add a token."
     )
-    deletion_effect = "Applications can no longer register with the token. Registered applications remain."
+    deletion_effect = "Applications can no longer register with the token. Applications that have registered with it remain."
     object_actions = (
         ObjectAction(
             "revoke",
-            "Revoke",
-            lambda _request, row: f"Applications can no longer register with {row}. Registered applications remain.",
+            "Revoke token",
+            lambda _request, row: f"Applications can no longer register with {row}. Applications that have registered with it remain.",
             _revoke,
             is_offered=lambda row: row.revoked_at is None,
             is_dangerous=True,
@@ -74,7 +75,7 @@ class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
     @admin.display(description="State")
     def state(self, row: InitialAccessToken) -> str:
         if row.is_usable:
-            return badge("Usable", "good")
+            return badge("Valid", "good")
         return badge("Revoked", "bad") if row.revoked_at is not None else badge("Expired or used up", "quiet")
 
     def create(self, request: HttpRequest, form: Any) -> InitialAccessToken:

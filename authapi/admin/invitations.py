@@ -63,25 +63,26 @@ class InvitationForm(ServiceForm):
         min_value=1,
         max_value=MOST_LIFE_SECONDS // _DAY,
         initial=7,
-        label="Valid for",
-        help_text="Days, at most 30. You can send an expired invitation again.",
+        label="Days until the invitation expires",
+        help_text="At most 30. You can send an expired invitation again.",
     )
     language = forms.ChoiceField(required=False, help_text="Language of the email.")
     is_mailed = forms.BooleanField(
         required=False,
         initial=True,
         label="Send the invitation by email",
-        help_text="If off, the next page shows the link, which you send yourself. Only the link in the email verifies the address.",
+        help_text="The link in the email verifies the email address. If this is off, the next page shows a link that you send "
+        "yourself. That link does not verify the address.",
     )
 
     class Meta:
         model = Invitation
         fields = ("organization", "client", "connection", "email", "inviter_name")
         help_texts: ClassVar = {
-            "client": "The application that the invitation opens. Its settings must contain a login address and allow organizations.",
-            "connection": "The connection with which the user must accept. Empty: any connection of the organization.",
-            "email": "The only address that can accept the invitation.",
-            "inviter_name": "Shown to the user in the email and on the page of the invitation.",
+            "client": "The application that the invitation opens. Its settings must contain a login address and must allow organizations.",
+            "connection": "The connection with which the user must log in to accept. If this is empty, any connection of the organization.",
+            "email": "Only a user with this email address can accept the invitation.",
+            "inviter_name": "Shown to the user in the email and on the page that the link opens.",
         }
 
 
@@ -92,7 +93,9 @@ class InviteForm(RowForm):
     """
 
     email = forms.EmailField(
-        max_length=254, label="Email address", help_text="Receives an email with the link, and is the only address that can accept."
+        max_length=254,
+        label="Email address",
+        help_text="The service sends an email with a link to this address. Only a user with this address can accept.",
     )
     client_id = RowField(
         identifier="client_id",
@@ -118,7 +121,7 @@ def _named(row: Invitation) -> dict[str, str]:
 
 def _resend(request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> str:
     offers.resend_invitation(**_named(row), address=address_beside(request.get_host(), row.tenant_id))
-    return f"Email to {row.email} queued."
+    return f"Invitation sent again to {row.email}."
 
 
 def _revoke(_request: HttpRequest, row: Invitation, _values: dict[str, Any]) -> str:
@@ -171,15 +174,15 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
                 "resend",
                 "Send again",
                 lambda _request, row: (
-                    f"{row.email} receives another email, and the link in the previous email stops working. "
-                    "An expired invitation becomes valid again."
+                    f"The service sends another email to {row.email}. The link in the previous email stops working. An expired "
+                    "invitation becomes valid again."
                 ),
                 _resend,
                 is_offered=_is_offered,
             ),
             ObjectAction(
                 "new-link",
-                "New link",
+                "Create new link",
                 lambda _request, row: (
                     f"The next page shows a new link once. Previous links of {row.email} stop working, "
                     "and the validity period starts again."
@@ -190,7 +193,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
             ),
             ObjectAction(
                 "revoke",
-                "Revoke",
+                "Revoke invitation",
                 lambda _request, row: (
                     f"{row.email} can no longer accept the invitation. This cannot be undone. You can add another invitation."
                 ),
@@ -324,7 +327,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         may_add = self.has_add_permission(request)
         return Panel(
             "Invitations",
-            ("Address", "State", "Valid until (UTC)", "", ""),
+            ("Email address", "State", "Valid until (UTC)", "", ""),
             rows,
             "No invitations.",
             more_url=tables.list_of(Invitation, organization__id__exact=organization.pk),
@@ -340,7 +343,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return ObjectAction(
             INVITE,
             "Invite",
-            lambda _request, row: f"The user of the address can become a member of {row.display_name or row.name}.",
+            lambda _request, row: f"A user with this email address can become a member of {row.display_name or row.name}.",
             self.invite,
             form_class=InviteForm,
             permission="authapi.add_invitation",

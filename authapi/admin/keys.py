@@ -39,9 +39,10 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
     object_actions = (
         ObjectAction(
             "rotate",
-            "Rotate",
+            "Rotate key",
             lambda _request, _row: (
-                "The next key becomes current, and a new next key is published. Tokens that this key has signed stay valid."
+                "The next key becomes current and signs new tokens, and a new next key is published. Tokens that this key signed "
+                "stay valid."
             ),
             _rotate,
             is_offered=lambda row: row.state == SigningKey.State.CURRENT,
@@ -49,8 +50,10 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
         ),
         ObjectAction(
             "revoke",
-            "Revoke",
-            lambda _request, _row: "All tokens that this key signed are refused at once. Do this if an attacker may have its private key.",
+            "Revoke key",
+            lambda _request, _row: (
+                "All tokens that this key signed are refused at once. Revoke the key if an attacker may have its private key."
+            ),
             _revoke,
             is_offered=lambda row: row.state != SigningKey.State.REVOKED,
             is_dangerous=True,

@@ -26,7 +26,7 @@ _MOST_APIS = 100
 
 
 class PermissionForm(RowForm):
-    permission = forms.ChoiceField(help_text="A scope of an API.")
+    permission = forms.ChoiceField(help_text="Permissions are scopes of APIs.")
 
     def fit(self, request: HttpRequest, row: Any) -> None:
         super().fit(request, row)
@@ -67,7 +67,7 @@ def _remove_from_user(_request: HttpRequest, row: UserPermission, _values: dict[
 _ROLE_ADDITION = ObjectAction(
     "add-permission",
     "Add permission",
-    lambda _request, row: f"All users with the role {row} have the permission in new tokens.",
+    lambda _request, row: f"Users with the role {row} get the permission. New tokens contain it; tokens that exist do not change.",
     _add_to_role,
     form_class=PermissionForm,
     permission="authapi.add_rolepermission",
@@ -77,7 +77,7 @@ _ROLE_ADDITION = ObjectAction(
 _USER_ADDITION = ObjectAction(
     "add-permission",
     "Add permission",
-    lambda _request, row: f"{label_of(row)} has the permission in all new tokens.",
+    lambda _request, row: f"{label_of(row)} gets the permission without a role. New tokens contain it; tokens that exist do not change.",
     _add_to_user,
     form_class=PermissionForm,
     permission="authapi.add_userpermission",
@@ -100,14 +100,16 @@ class PermissionPanels(Tables):
             return None
         found = RolePermission.objects.of(role.tenant_id).filter(role=role)
         more = self.list_of(RolePermission, q=role.pk)
-        return self._table(request, found, "Permissions", "No permissions. A role without permissions gives access to nothing.", more)
+        return self._table(request, found, "Permissions", "No permissions. This role gives access to nothing yet.", more)
 
     def of_user(self, request: HttpRequest, user: User) -> Panel | None:
         if not self.may(request, "view", UserPermission):
             return None
         found = UserPermission.objects.of(user.tenant_id).filter(user=user)
         more = self.list_of(UserPermission, q=user.user_id)
-        return self._table(request, found, "Permissions without a role", "The user has no permissions without a role.", more)
+        return self._table(
+            request, found, "Permissions without a role", "No permissions. The permissions of roles are not listed here.", more
+        )
 
     def _table(self, request: HttpRequest, found: Any, title: str, empty: str, more: str) -> Panel:
         rows = [
@@ -146,7 +148,7 @@ class RolePermissionAdmin(ReadOnlyAdmin[RolePermission], ObjectActionsAdmin[Role
     object_actions = (
         ObjectAction(
             "remove",
-            "Remove",
+            "Remove permission",
             lambda _request, row: (
                 f"Users with the role {row.role} lose the permission {row.permission},"
                 " except if they also have it directly or from another role."
@@ -171,8 +173,10 @@ class UserPermissionAdmin(ReadOnlyAdmin[UserPermission], ObjectActionsAdmin[User
     object_actions = (
         ObjectAction(
             "remove",
-            "Remove",
-            lambda _request, row: f"{label_of(row.user)} loses the permission {row.permission}, except if a role of the user has it, too.",
+            "Remove permission",
+            lambda _request, row: (
+                f"{label_of(row.user)} loses the permission {row.permission}, except if the user also has it from a role."
+            ),
             _remove_from_user,
             is_dangerous=True,
         ),
@@ -190,7 +194,7 @@ class OrganizationClientGrantAdmin(ReadOnlyAdmin[OrganizationClientGrant]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "organization", "client_grant", "created_at")
-    empty_text = "No client grants in organizations. Add one with the management API: POST /api/v2/organizations/{id}/client-grants."
+    empty_text = "No client grants in organizations. Add one with the management interface: POST /api/v2/organizations/{id}/client-grants."
 
 
 def add_permission_tables(site: admin.AdminSite) -> None:

@@ -21,11 +21,11 @@ from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-_END_MANY = "The users must log in again in these browsers. Applications with a refresh token keep access until the token expires."
+_END_MANY = "The users must log in again in these browsers. Applications with a refresh token keep their access until the token expires."
 _REVOKE_MANY = (
-    "Applications can no longer renew their access with these tokens. Tokens that replaced these tokens in a rotation are revoked, too."
+    "Applications can no longer get access tokens with these refresh tokens, or with refresh tokens that replaced them in a rotation."
 )
-_WITHDRAW_MANY = "The applications must ask the users again, and refresh tokens based on these consents are revoked."
+_WITHDRAW_MANY = "The applications must ask the users for consent again, and refresh tokens that depend on these consents are revoked."
 
 
 class EndableAdmin(ReadOnlyAdmin[Any], ObjectActionsAdmin[Any]):
@@ -59,7 +59,7 @@ class SessionAdmin(EndableAdmin):
     list_display = ("id", "user", "connection", "device", "last_interacted_at", "expires_at", "tenant")
     list_select_related = ("user", "connection", "tenant")
     search_fields = ("=id", "=user__user_id")
-    search_help_text = "Id of a session or of a user."
+    search_help_text = "The id of a session or of a user."
     readonly_fields = ("proofs",)
     actions = (bulk_action(END_SESSIONS, permission="end", effect=_END_MANY, is_dangerous=True),)
     empty_text = "No active sessions."
@@ -71,14 +71,19 @@ class SessionAdmin(EndableAdmin):
         ObjectAction(
             "end",
             "End this session",
-            lambda _request, row: f"{label_of(row.user)} must log in again in this browser. Refresh tokens of applications stay valid.",
+            lambda _request, row: (
+                f"{label_of(row.user)} must log in again in this browser. Refresh tokens that applications got in this session stay valid."
+            ),
             _end,
             is_dangerous=True,
         ),
         ObjectAction(
             "revoke",
             "End the session and its refresh tokens",
-            lambda _request, row: f"{label_of(row.user)} must log in again, and applications cannot renew tokens of this session.",
+            lambda _request, row: (
+                f"{label_of(row.user)} must log in again in this browser, and the refresh tokens that applications got in this "
+                "session are revoked."
+            ),
             _end_with_tokens,
             is_dangerous=True,
         ),
@@ -134,7 +139,7 @@ class RefreshTokenAdmin(EndableAdmin):
     list_select_related = ("user", "application", "tenant")
     ordering = ("-pk",)
     actions = (bulk_action(REVOKE_TOKENS, permission="end", effect=_REVOKE_MANY, is_dangerous=True),)
-    empty_text = "No refresh tokens yet. Applications get refresh tokens with the scope offline_access, if the API allows this scope."
+    empty_text = "No refresh tokens yet. Applications get them with the scope offline_access, if the API allows refresh tokens."
     fields = (
         "wire_id", "tenant", "application", "user", "audience", "scope", "sid", "is_rotating", "created", "last_exchanged_at",
         "idle_expires_at", "expires_at", "revoked", "initial_ip", "initial_user_agent", "last_ip", "last_user_agent", "metadata",
@@ -142,9 +147,10 @@ class RefreshTokenAdmin(EndableAdmin):
     object_actions = (
         ObjectAction(
             "revoke",
-            "Revoke",
+            "Revoke token",
             lambda _request, row: (
-                f"{row.application} can no longer renew its access for {label_of(row.user)}. Tokens of the same rotation are revoked, too."
+                f"{row.application} can no longer get access tokens for {label_of(row.user)} with this refresh token, or with refresh "
+                "tokens that replaced it in a rotation."
             ),
             _revoke,
             is_offered=lambda row: row.revoked is None,
@@ -170,7 +176,7 @@ class ConsentAdmin(EndableAdmin):
     list_select_related = ("user", "client", "tenant")
     list_display_links = ("user",)
     search_fields = ("=user__user_id", "=client__client_id")
-    search_help_text = "Id of a user or of a client."
+    search_help_text = "The id of a user or of a client."
     ordering = ("-pk",)
     actions = (bulk_action(WITHDRAW_CONSENTS, permission="end", effect=_WITHDRAW_MANY, is_dangerous=True),)
     empty_text = "No consents yet. Users are asked for consent by third-party applications, and by requests with prompt=consent."
@@ -178,9 +184,9 @@ class ConsentAdmin(EndableAdmin):
     object_actions = (
         ObjectAction(
             "withdraw",
-            "Withdraw",
+            "Withdraw consent",
             lambda _request, row: (
-                f"{row.client} must ask {label_of(row.user)} again, and refresh tokens based on this consent are revoked."
+                f"{row.client} must ask {label_of(row.user)} for consent again, and refresh tokens that depend on this consent are revoked."
             ),
             _withdraw,
             is_dangerous=True,
@@ -198,7 +204,7 @@ class ConsentAdmin(EndableAdmin):
     def scope_list(self, row: Consent) -> str:
         return ", ".join(row.scopes) or "-"
 
-    @admin.display(description="Details and claims")
+    @admin.display(description="Other things that the user allowed")
     def further(self, row: Consent) -> str:
         return format_html("<pre>{}</pre>", pretty(row.asked)) if row.asked else "-"
 
@@ -211,4 +217,6 @@ def may_change(request: HttpRequest, permission: str) -> bool:
 def _clients_of(_request: HttpRequest, row: Session) -> Panel:
     entries = row.session_clients.select_related("client").order_by("created_at", "pk")[:50]
     rows = [(Cell(str(entry.client)), Cell(entry.client.client_id), Cell(f"{entry.created_at:%Y-%m-%d %H:%M}")) for entry in entries]
-    return Panel("Applications in this session", ("Client", "Client id", "Since (UTC)"), rows, "No applications yet.")
+    return Panel(
+        "Applications in this session", ("Client", "Client id", "Since (UTC)"), rows, "No application has received tokens in this session."
+    )

@@ -150,7 +150,7 @@ class FactorTransactionAdmin(ReadOnlyAdmin[FactorTransaction]):
 
 
 class PasskeyCeremonyAdmin(ReadOnlyAdmin[PasskeyCeremony]):
-    titled = "Passkey in progress at {row.client}"
+    titled = "Passkey login or sign-up at {row.client}"
     is_short_lived = True
     list_display = ("id", "client", "connection", "relying_party", "is_registration", "created_at", "expires_at", "used_at", "tenant")
     list_select_related = ("client", "connection", "tenant")

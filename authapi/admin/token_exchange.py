@@ -17,8 +17,8 @@ from identity.admin.service_form import ServiceForm
 
 _WIDE = forms.TextInput(attrs={"size": 60})
 _CLAIMS = (
-    (TokenExchangeProfile.UserClaim.SUBJECT, "sub: the identifier of the user at the connection"),
-    (TokenExchangeProfile.UserClaim.EMAIL, "email: an address that both the issuer and this service verified"),
+    (TokenExchangeProfile.UserClaim.SUBJECT, "sub: the id of the user at the connection"),
+    (TokenExchangeProfile.UserClaim.EMAIL, "email: an email address that both the issuer and this service have verified"),
 )
 _ABOUT = ("name", "subject_token_type")
 _TOKENS = ("issuer", "audience", "jwks_uri", "public_keys", "is_single_use")
@@ -26,15 +26,17 @@ _USERS = ("connection", "user_claim", "creates_users")
 
 
 class ProfileForm(ServiceForm):
-    name = forms.CharField(min_length=3, max_length=50)
+    name = forms.CharField(min_length=3, max_length=50, help_text="A name by which administrators recognize the profile.")
     subject_token_type = forms.CharField(
         min_length=8,
         max_length=100,
         label="Type of the tokens",
         widget=_WIDE,
-        help_text="A URI of your own, such as urn:acme:portal-token. Applications send it with each token.",
+        help_text="A URI that you choose, such as urn:acme:portal-token. Applications send it with each token (subject_token_type).",
     )
-    issuer = forms.CharField(max_length=2048, widget=_WIDE, help_text="The claim iss of each token must be exactly this value.")
+    issuer = forms.CharField(
+        max_length=2048, widget=_WIDE, help_text="The issuer of the tokens: the claim iss of each token must be exactly this value."
+    )
     audience = forms.CharField(
         max_length=600,
         widget=_WIDE,
@@ -44,19 +46,22 @@ class ProfileForm(ServiceForm):
     jwks_uri = forms.CharField(
         required=False,
         max_length=2048,
-        label="Address of the keys",
+        label="Address of the key set",
         widget=_WIDE,
-        help_text="Where the issuer publishes its public keys (JWKS).",
+        help_text="The address at which the issuer publishes its public keys (JWKS).",
     )
     public_keys = ShapedJSONField(
-        shape=list, label="Public keys", help_text="The keys of the issuer as a JSON list of JWKs, if the issuer publishes none."
+        shape=list, label="Public keys", help_text="Instead of an address: the public keys of the issuer as a JSON list of JWKs."
     )
     user_claim = forms.ChoiceField(choices=_CLAIMS, label="Claim that identifies the user")
     creates_users = forms.BooleanField(
-        required=False, label="Create users", help_text="The first token of an unknown user creates the user. Not for database connections."
+        required=False,
+        label="Create users",
+        help_text="If a token is about an unknown user, the service creates the user. Only with the claim sub, and not at "
+        "database connections.",
     )
     is_single_use = forms.BooleanField(
-        required=False, initial=True, label="Accept each token once", help_text="A stolen token that was already exchanged is useless."
+        required=False, initial=True, label="Accept each token once", help_text="A stolen token that was already exchanged is then useless."
     )
 
     class Meta:
@@ -102,9 +107,9 @@ class TokenExchangeProfileAdmin(ServiceAdmin[TokenExchangeProfile]):
     def get_readonly_fields(self, request: HttpRequest, obj: TokenExchangeProfile | None = None) -> Any:
         return () if obj is None else ("id", "tenant", "created_at", "updated_at")
 
-    @admin.display(description="Users")
+    @admin.display(description="Unknown users")
     def accounts(self, row: TokenExchangeProfile) -> str:
-        return badge("Created", "warn") if row.creates_users else badge("Existing users only", "quiet")
+        return badge("Created", "warn") if row.creates_users else badge("Refused", "quiet")
 
     def create(self, request: HttpRequest, form: Any) -> TokenExchangeProfile:
         return create_profile(tenant_id=self.tenant_for_new(request), **form.columns())
