@@ -61,7 +61,7 @@ class BrandingPage(TenantPage):
         """Reset the branding to the defaults after a confirmation."""
         if request.method == "POST":
             reset_looks(tenant_id=tenant_id)
-            messages.success(request, "Branding reset to the defaults.")
+            messages.success(request, "Branding reset. The login pages have the default design again.")
             return HttpResponseRedirect(self.address)
         context = {"title": "Reset branding?", "back_url": self.address, "tenant_id": tenant_id}
         return self.page(request, "admin/branding_reset.html", context)
@@ -127,11 +127,11 @@ class BrandingPage(TenantPage):
         sent: Any = request.FILES.get(f"file_{kind}")
         try:
             if sent is None:
-                raise PictureRefused("Choose a file first.")
+                raise PictureRefused("Choose a file, then upload it.")
             stored = upload_picture(tenant_id=tenant_id, kind=kind, sent=sent.read(MOST_BYTES + 1))
         except PictureRefused as refused:
             return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id), request.POST), refused={kind: str(refused)})
-        messages.success(request, f"The {_KIND_NAMES[kind].lower()} is uploaded ({stored.width} x {stored.height} pixels) and shown now.")
+        messages.success(request, f"{_KIND_NAMES[kind]} uploaded ({stored.width} x {stored.height} pixels). The login pages show it now.")
         return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id), _without_address(request.POST, kind)))
 
     def _page(self, request: HttpRequest, tenant_id: str, form: LooksForm, *, refused: dict[str, str] | None = None) -> HttpResponse:

@@ -21,8 +21,10 @@ _BACKGROUND = ("page_background", "background_image_url")
 _LABELS = {
     "primary_button": "Main button",
     "primary_button_label": "Text of the main button",
-    "base_hover_color": "Main button on hover",
-    "base_focus_color": "Focus outline",
+    "base_hover_color": "Buttons under the pointer",
+    "base_focus_color": "Outline of the focused element",
+    "error": "Error messages",
+    "success": "Success messages",
     "widget_background": "Background of the box",
     "widget_border": "Border of the box",
     "header": "Heading",
@@ -109,8 +111,8 @@ GROUPS = (
     ),
     Group(
         "Colors",
-        "Text needs a contrast of 4.5:1 (WCAG AA). If the contrast is lower, pages use the nearest shade with this "
-        "contrast. A color with a contrast below 3:1 is refused.",
+        "Text needs a contrast of at least 4.5:1 to its background (WCAG AA). If the contrast is lower, the pages use the nearest "
+        "color with this contrast. You cannot save a color with a contrast below 3:1.",
         (
             *_colors("primary_button", "primary_button_label"),
             _name("page_background", "background_color"),
@@ -134,7 +136,7 @@ GROUPS = (
     ),
     Group(
         "Background and layout",
-        "On narrow screens the box fills the page, and the background is not shown.",
+        "The box contains the login form. On narrow screens, the box fills the page and covers the background.",
         (
             _name(*_BACKGROUND),
             _name("page_background", "page_layout"),
@@ -156,6 +158,7 @@ GROUPS = (
         _borders("button_border_radius", "button_border_weight", "input_border_radius", "input_border_weight", "widget_border_weight"),
     ),
 )
+_ELSEWHERE = "The https address of a picture on another server. It replaces an uploaded picture."
 # The form field for the URL of an external picture, by kind of picture.
 ADDRESS_FIELDS: Mapping[str, str] = {"logo": "logo_url", "favicon": "favicon_url", "background": _name(*_BACKGROUND)}
 _SHOWN = frozenset(name for group in GROUPS for name in (*group.fields, *group.further))
@@ -170,8 +173,8 @@ class LooksForm(ShowsValues, forms.Form):
         max_length=LONGEST_ADDRESS,
         label="External font file",
         widget=forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"}),
-        help_text="The https address of a .woff2, .woff, .ttf or .otf file. Used instead of the font above. The server of the "
-        "file sees each visit of a login page.",
+        help_text="Replaces the font above. The https address of a .woff2, .woff, .ttf or .otf file. The server of the file sees each "
+        "visit of a login page.",
     )
 
     def __init__(self, looks: Looks, data: Any = None) -> None:
@@ -181,7 +184,11 @@ class LooksForm(ShowsValues, forms.Form):
         for path, member in members():
             if _name(*path) in _SHOWN and member.kind != "picture":
                 self.fields[_name(*path)] = _field(path, member)
-        for name, label in (("logo_url", "External logo"), ("favicon_url", "External icon"), (_name(*_BACKGROUND), "External background")):
+        for name, label in (
+            ("logo_url", "Address of the logo"),
+            ("favicon_url", "Address of the icon"),
+            (_name(*_BACKGROUND), "Address of the background"),
+        ):
             self.fields[name] = _address(label)
         for kind, address in self._uploaded().items():
             if is_own_picture(address):
@@ -192,7 +199,7 @@ class LooksForm(ShowsValues, forms.Form):
         values = super().clean() or self.cleaned_data
         for name in ADDRESS_FIELDS.values():
             if values.get(name) and not is_picture(values[name]):
-                self.add_error(name, "Enter an address that starts with https://, without quotation marks and spaces.")
+                self.add_error(name, "Enter an address that starts with https://, without spaces and quotation marks.")
         if values.get("font_url") and not is_font(values["font_url"]):
             self.add_error("font_url", "Enter the https address of a font file: .woff2, .woff, .ttf or .otf.")
         if not self.errors:
@@ -217,7 +224,7 @@ class LooksForm(ShowsValues, forms.Form):
     def branding(self) -> dict[str, str | None]:
         """Return the values outside the theme. Two of these values are colors, which are copied from the theme."""
         colors = {"primary_color": ("colors", "primary_button"), "page_background": ("page_background", "background_color")}
-        # The management API accepts only six digits for these two colors.
+        # The management interface accepts only six digits for these two colors.
         plain = {name: value if len(value := str(value_at(self.theme(), path))) == 7 else None for name, path in colors.items()}
         return {
             "logo_url": self._picture("logo"),
@@ -272,24 +279,24 @@ class ColorField(forms.CharField):
     def validate(self, value: str) -> None:
         super().validate(value)
         if value and not is_color(value):
-            raise forms.ValidationError("Enter a color as # and 3, 4, 6 or 8 hexadecimal digits.")
+            raise forms.ValidationError("Enter a color as # and 3, 4, 6 or 8 hexadecimal digits, such as #4f46e5.")
 
 
 def _field(path: tuple[str, ...], member: Member) -> forms.Field:
     label = _LABELS.get(path[-1], path[-1].replace("_", " ").capitalize())
     if len(path) == 3:
-        label = f"{_TEXTS[path[1]]}, {'bold' if path[2] == 'bold' else 'size in percent'}"
+        label = f"{_TEXTS[path[1]]}: {'bold' if path[2] == 'bold' else 'size in percent'}"
     effect = _effect(member, label)
     if member.kind == "color":
         widget = forms.TextInput(attrs={"size": 9, "maxlength": 9, "spellcheck": "false", "data-color": ""})
-        help_text = effect if member.is_required else f"{effect} Empty: chosen automatically.".lstrip()
+        help_text = effect if member.is_required else f"{effect} If this is empty, the color is chosen automatically.".lstrip()
         return ColorField(required=member.is_required, max_length=9, label=label, help_text=help_text, widget=widget)
     if member.kind == "number":
         return forms.FloatField(
             min_value=member.least,
             max_value=member.most,
             label=label,
-            help_text=f"{effect} {member.least:g} to {member.most:g}.".lstrip(),
+            help_text=f"{effect} From {member.least:g} to {member.most:g}.".lstrip(),
             widget=forms.NumberInput(attrs={"step": "any"}),
         )
     if member.kind == "switch":
@@ -305,13 +312,7 @@ def _effect(member: Member, label: str) -> str:
 
 def _address(label: str) -> forms.Field:
     widget = forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"})
-    return forms.CharField(
-        required=False,
-        max_length=LONGEST_ADDRESS,
-        label=label,
-        widget=widget,
-        help_text="The https address of a picture. It replaces the uploaded picture.",
-    )
+    return forms.CharField(required=False, max_length=LONGEST_ADDRESS, label=label, widget=widget, help_text=_ELSEWHERE)
 
 
 def _plain(value: Any) -> Any:

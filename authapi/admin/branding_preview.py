@@ -28,7 +28,7 @@ _SALT = "authapi.branding_preview"
 _GOOD_SECONDS = 3600
 _MODES = (("light", "Light"), ("dark", "Dark"))
 _DEVICES = (("desktop", "Desktop"), ("phone", "Phone"))
-_SAMPLES = (("login", "Log in"), ("messages", "Messages"))
+_SAMPLES = (("login", "Login form"), ("messages", "Form with messages"))
 _FRAMED_BY = "'self'"
 _QUERY = "(prefers-color-scheme: {})"
 # Two media queries: the first query is always true, the second query is never true.
@@ -39,9 +39,9 @@ _SHEET = "theme/hosted.css"
 class PreviewForm(forms.Form):
     """The options of the preview: color mode, screen width and page."""
 
-    mode = forms.ChoiceField(choices=_MODES, initial="light", widget=forms.RadioSelect, required=False)
+    mode = forms.ChoiceField(choices=_MODES, initial="light", widget=forms.RadioSelect, required=False, label="Color mode")
     device = forms.ChoiceField(choices=_DEVICES, initial="desktop", widget=forms.RadioSelect, required=False)
-    sample = forms.ChoiceField(choices=_SAMPLES, initial="login", widget=forms.RadioSelect, required=False)
+    sample = forms.ChoiceField(choices=_SAMPLES, initial="login", widget=forms.RadioSelect, required=False, label="Page")
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data, prefix="preview")

@@ -81,8 +81,8 @@ COLORS: Mapping[str, Member] = {
     "secondary_button_border": _color("#7b8497", "Border of the other buttons."),
     "secondary_button_label": _color("#1f2430", "Text of the other buttons."),
     "icons": _color("#565f73", "Icons in the box."),
-    "error": _color("#b42318", "Errors."),
-    "success": _color("#067647", "Messages of success."),
+    "error": _color("#b42318", "Error messages."),
+    "success": _color("#067647", "Success messages."),
     "captcha_widget_theme": Member("choice", "auto", idle="no page shows a captcha", choices=("auto", "light", "dark"), is_required=False),
 }
 FONTS: Mapping[str, Member | Mapping[str, Member]] = {

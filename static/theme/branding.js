@@ -67,7 +67,7 @@
         status.textContent = "Correct the marked fields to see a preview.";
       }
     } catch {
-      if (mine === turn) status.textContent = "The preview failed. Press Preview to try again.";
+      if (mine === turn) status.textContent = "The preview failed. Choose Preview to try again.";
     }
   }
 
