@@ -69,11 +69,17 @@ def _done(tenant_id: str) -> dict[str, bool] | None:
 
 
 _TEXTS = {
-    "connection": ("Add a connection", "Every user belongs to a connection: a database of this service or an external provider."),
-    "user": ("Add the first user", "Its event appears in the log and in every stream within a second."),
-    "application": ("Register an application", "Applications request tokens and log users in."),
-    "consumer": ("Let an application read the stream", "Grant read:events to the application. GET /events then sends every change to it."),
-    "provisioning": ("Connect a SCIM server", "An action provisions the users, and an event stream sends the changes."),
+    "connection": (
+        "Add a connection",
+        "Every user belongs to a connection: a database of this service, or an external provider that logs users in.",
+    ),
+    "user": ("Add the first user", "The event user.created then appears in the event log, and in every stream, within a second."),
+    "application": ("Register an application", "An application logs users in and requests tokens for APIs."),
+    "consumer": (
+        "Let an application read events",
+        "Grant the scope read:events to an application. It can then read every event from GET /events.",
+    ),
+    "provisioning": ("Connect a SCIM server", "The server then gets an account for each user, and every change of a user."),
     "domain": ("Use a domain of your own", "Users then log in at your domain instead of the domain of this service."),
 }
 _ADDS = {

@@ -19,7 +19,7 @@ _COUNTED = {
     "identity_user": ("Users", ""),
     "identity_tenant": ("Tenants", ""),
     "identity_staff": ("Staff accounts", ""),
-    "events_outbox": ("Without a position yet", "recorded events that are not in the log yet"),
+    "events_outbox": ("Events without a position", "recorded events that are not in the log yet"),
 }
 
 
@@ -45,7 +45,13 @@ def _of_letters(state: State) -> Iterator[Figure]:
     if "provisioning_deadletter" in state.counts:
         letters = state.counts["provisioning_deadletter"]
         url = list_of("provisioning_deadletter", state__exact="open")
-        yield Figure("Open dead letters", counted(letters), url, "events that a destination did not accept", "bad" if letters else "good")
+        yield Figure(
+            "Open dead letters",
+            counted(letters),
+            url,
+            "events that a destination did not accept after all attempts",
+            "bad" if letters else "good",
+        )
 
 
 def _of_streams(viewer: Viewer, state: State) -> Iterator[Figure]:
@@ -58,7 +64,7 @@ def _of_streams(viewer: Viewer, state: State) -> Iterator[Figure]:
     if may_see:
         waiting, is_cut = sum(stream.waiting for stream in enabled), any(stream.is_cut for stream in enabled)
         url = list_of("provisioning_delivery", state__exact="todo") if state.outcomes is not None else list_of("events_eventstream")
-        yield Figure("Waiting", f"{waiting:,}{'+' if is_cut else ''}", url, "dispatched events that are not delivered yet")
+        yield Figure("Waiting deliveries", f"{waiting:,}{'+' if is_cut else ''}", url, "events that are not delivered yet, for all streams")
         yield _held([stream for stream in state.streams if stream.held_since])
         yield from _not_found(state.streams)
 
@@ -67,12 +73,12 @@ def _lag(enabled: list[StreamState]) -> Figure:
     """Return the largest lag of a stream: the number of events that its destination does not have, dispatched or not."""
     behind = max(enabled, key=lambda stream: stream.lag, default=None)
     if behind is None:
-        return Figure("Lag", "none", list_of("events_eventstream"), "no event stream is enabled")
+        return Figure("Largest lag", "none", list_of("events_eventstream"), "no event stream is enabled")
     if not behind.lag:
-        return Figure("Lag", "0", _page(behind), "every event is delivered")
+        return Figure("Largest lag", "0", _page(behind), "every event is delivered")
     is_stopped = behind.held_since is not None
     note = f"events that {behind.name} has not delivered{', because this stream is held' if is_stopped else ''}"
-    return Figure("Lag", behind.shown_lag, _page(behind), note, "bad" if is_stopped else "")
+    return Figure("Largest lag", behind.shown_lag, _page(behind), note, "bad" if is_stopped else "")
 
 
 def _oldest(viewer: Viewer, state: State) -> Figure:
@@ -88,7 +94,11 @@ def _oldest(viewer: Viewer, state: State) -> Figure:
 
 def _held(held: list[StreamState]) -> Figure:
     url = _page(held[0]) if len(held) == 1 else list_of("events_eventstream")
-    note = f"deliveries of {held[0].name} are paused" if len(held) == 1 else "event streams whose deliveries are paused"
+    note = (
+        f"deliveries of {held[0].name} are paused after failures"
+        if len(held) == 1
+        else "event streams whose deliveries are paused after failures"
+    )
     return Figure("Held streams", f"{len(held):,}", url, note, "bad" if held else "")
 
 
@@ -106,7 +116,7 @@ def _page(stream: StreamState) -> str:
 
 def _of_volume(viewer: Viewer, state: State) -> Iterator[Figure]:
     if state.events is not None:
-        about = "" if viewer.tenant_id else "about, in the last 24 hours"
+        about = "" if viewer.tenant_id else "in the last 24 hours, approximately"
         yield Figure("Events", f"{state.events.total:,}", list_of("events_logentry"), about or "in the last 24 hours")
     if state.outcomes is not None:
         total = sum(state.outcomes.by_state.values())
@@ -114,7 +124,7 @@ def _of_volume(viewer: Viewer, state: State) -> Iterator[Figure]:
         yield Figure("Deliveries", f"{total:,}{least}", list_of("provisioning_delivery"), "in the last 24 hours")
     if state.events is not None:
         streams = "unknown" if state.open_streams is None else f"{state.open_streams:,}"
-        note = "Redis does not answer" if state.open_streams is None else "clients that are reading /events"
+        note = "Redis does not answer" if state.open_streams is None else "connections of clients that read /events"
         yield Figure("Open streams", streams, reverse("admin:events_connections"), note)
     if state.failed_sign_ins is not None:
         least = "+" if state.failed_sign_ins.is_cut else ""

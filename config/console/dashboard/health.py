@@ -69,23 +69,26 @@ def _streams(state: State) -> Iterator[Finding]:
 def _held(stream: StreamState) -> Finding:
     since = f" for {in_words(age_of(stream.held_since))}" if stream.held_since else ""
     if stream.staged_since:
-        advice = "The number of deleted users exceeds its threshold. Review the deletions, then allow them or disable the stream."
+        advice = (
+            "The stream would delete more users than its deletion threshold allows. Review the deletions, then allow them or disable "
+            "the stream."
+        )
         return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Review the deletions")
     advice = (
-        "No event is lost. Fix the destination or its credentials. The service retries one delivery at intervals. "
-        "You can also resume the stream."
+        "No event is lost. Fix the destination, or the address and token that the stream uses. At intervals, the service tries one "
+        "delivery, and resumes the stream when it succeeds. You can also resume the stream yourself."
     )
     return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Open the event stream")
 
 
 def _failing(stream: StreamState) -> Finding:
-    text = f"{stream.name} has failed {stream.failures} times in a row."
+    text = f"The last {stream.failures} attempts of {stream.name} have failed."
     advice = (
-        f"After {settings.BREAKER_FAILURES} failures with several users, the service holds the stream. "
+        f"After {settings.BREAKER_FAILURES} failures in a row with events of several users, the service holds the stream. "
         "Check the responses of its destination."
     )
     failed = list_of("provisioning_delivery", q=stream.stream_id)
-    return Finding("warn", text, advice, failed, "Show its deliveries")
+    return Finding("warn", text, advice, failed, "Show the deliveries of the stream")
 
 
 def _place(stream: StreamState) -> str:
@@ -96,11 +99,11 @@ def _deliveries(viewer: Viewer, state: State) -> Iterator[Finding]:
     letters = state.counts.get("provisioning_deadletter", 0)
     if letters:
         text = f"{counted(letters)} dead {'letter is' if letters == 1 else 'letters are'} open: events that a destination did not accept."
-        advice = "See the kinds of failure, fix the cause, then redeliver each kind."
+        advice = "See the kinds of failure, fix the cause of each kind, then redeliver its dead letters."
         yield Finding("bad", text, advice, reverse("admin:provisioning_deadletter_kinds"), "Show the kinds of failure")
     if state.due is not None and age_of(state.due.since).total_seconds() > DUE_TOO_LONG_SECONDS:
         text = f"A delivery of {state.due.stream_name} has been due for {in_words(age_of(state.due.since))}."
-        advice = "Workers are missing or busy. Start more workers." if viewer.is_operator else (
+        advice = "There are too few workers, or they are busy. Start more workers." if viewer.is_operator else (
             "The service has too few workers. Tell an operator of the platform.")  # fmt: skip
         yield Finding("bad", text, advice, list_of("provisioning_lane"), "Show waiting deliveries")
 
@@ -113,7 +116,7 @@ def _keys(viewer: Viewer) -> Iterator[Finding]:
         late = keys.filter(state=SigningKey.State.CURRENT, current_since__lt=due).first()
         if late is not None:
             text = f"The signing key of {late.tenant_id} is older than the limit of {settings.SIGNING_KEY_DAYS} days."
-            advice = "The scheduler did not rotate the key. Check that beat and a worker are running, or run manage.py rotate_signing_keys."
+            advice = "The scheduler did not rotate the key. Check that beat and a worker run, or run manage.py rotate_signing_keys."
             yield Finding("warn", text, advice, list_of("authapi_signingkey", state__exact="current"), "Signing keys")
     if viewer.may_list("authapi_clientcredential"):
         proofs: QuerySet[ClientCredential]
@@ -134,16 +137,19 @@ def _saml_certificates(viewer: Viewer, now: datetime) -> Iterator[Finding]:
         yield Finding(
             "warn",
             text,
-            "Publish the next certificate, and make it current when every application has it.",
+            "Publish the next certificate now, and make it current when every application has it.",
             place,
             "Open the certificate",
         )
 
 
 def _expiring(proof: ClientCredential) -> Finding:
-    text = f"{proof} of {proof.client} expires on {proof.expires_at:%d %B %Y}: the application cannot use it after that date."
+    text = (
+        f"The credential {proof} of {proof.client} expires on {proof.expires_at:%d %B %Y}. The application cannot authenticate with "
+        "it after that date."
+    )
     place = reverse("admin:authapi_clientcredential_change", args=(quote(proof.pk),))
-    advice = "Register a new credential, and configure the application to use it before that date."
+    advice = "Add a new credential to the client, and configure the application to use the new credential before that date."
     return Finding("warn", text, advice, place, "Open the credential")
 
 
@@ -161,7 +167,7 @@ def _providers(viewer: Viewer) -> Iterator[Finding]:
         text = f"The certificate of the provider of {ending.connection} {'expired' if is_over else 'expires'} on {ending.at:%d %B %Y}."
         advice = "Ask the provider for its next certificate, and add it to the connection before the provider signs with it."
         place = reverse("admin:identity_connection_provider", args=(quote(ending.connection.pk),))
-        yield Finding("warn", text, advice, place, "Open the provider")
+        yield Finding("warn", text, advice, place, "Open the connection test")
 
 
 def _standing(tenant_id: str) -> Iterator[Finding]:
@@ -179,14 +185,16 @@ def _platform(state: State) -> Iterator[Finding]:
     yield from _processes()
     if state.open_streams is None and state.events is not None:
         yield Finding(
-            "warn", "Redis does not answer.", "No event is lost, but streams and deliveries receive events a second later. Start Redis."
+            "warn",
+            "Redis does not answer.",
+            "No event is lost, but streams and deliveries get each event about a second later. Start Redis.",
         )
     if settings.INSECURE_HTTP:
-        advice = "Use this only for a trial on one machine. Otherwise set up a certificate and remove INSECURE_HTTP."
+        advice = "Use plain HTTP only to try the service on one machine. Otherwise set up a certificate and remove INSECURE_HTTP."
         yield Finding("warn", "The service uses plain HTTP.", advice)
     if not settings.MAIL_REACHES_PEOPLE:
         text = "No email is sent." if not settings.MAIL_IS_CONFIGURED else "Email goes to a file or a terminal, not to users."
-        advice = "Password resets and alerts do not arrive. Set EMAIL_URL to a mail server."
+        advice = "Emails such as password resets and alerts do not arrive. Set EMAIL_URL to a mail server."
         yield Finding("warn", text, advice, list_of("authapi_accountticket"), "Links sent to users")
 
 
@@ -194,18 +202,18 @@ def _processes() -> Iterator[Finding]:
     """Report that workers are missing if no sweeper has a lease, and other processes if their work waits too long."""
     now = timezone.now()
     if not Sweeper.objects.filter(lease_until__gt=now).exists():
-        advice = "Start a worker. Workers deliver events, also after messages were lost or other workers failed."
+        advice = "No events are delivered to destinations. Start a worker process."
         yield Finding("bad", "No worker process is running.", advice, list_of("provisioning_sweeper"), "Sweeper")
     waiting = Outbox.objects.order_by("event").values_list("event", flat=True).first()
     recorded = None if waiting is None else Event.objects.filter(pk=waiting).values_list("time", flat=True).first()
     if recorded is not None and age_of(recorded).total_seconds() > _UNNUMBERED_SECONDS:
-        text = f"An event has waited {in_words(age_of(recorded))} for its position. The service delivers no event without a position."
+        text = f"An event has waited {in_words(age_of(recorded))} for its position in the log. Events without a position are not delivered."
         yield Finding(
             "bad",
             text,
-            "No process assigns positions. Check EVENTS_NUMBERER_ENABLED and the logs.",
+            "No process gives events their positions. Check EVENTS_NUMBERER_ENABLED and the logs of the service.",
             list_of("events_outbox"),
-            "Outbox",
+            "Events without a position",
         )
     mark = Mark.objects.order_by("pk").values_list("marked_at", flat=True).first()
     if mark is not None and age_of(mark).total_seconds() > _UNRECORDED_SECONDS:

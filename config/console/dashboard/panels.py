@@ -34,7 +34,7 @@ def flow_panel(viewer: Viewer, state: State) -> Panel | None:
     if state.outcomes is None or not state.streams:
         return None
     rows = [_flow_row(viewer, stream, state.outcomes.by_stream.get(stream.stream_id, Flow())) for stream in state.streams[:_STREAMS_SHOWN]]
-    columns = ("Event stream", "State", "Success rate", "Half arrive within", "95 % arrive within", "Lag")
+    columns = ("Event stream", "State", "Success rate", "Half are delivered within", "95 % are delivered within", "Lag")
     url = list_of("events_eventstream")
     return Panel("Event streams, last 24 hours", columns, rows, more_url=url, more_text="All event streams")
 
@@ -121,7 +121,7 @@ def _outcomes(state: State) -> Iterator[Chart]:
     yield _lying(
         lying(rows),
         key="deliveries",
-        title="Deliveries by outcome",
+        title="Deliveries by state",
         url=list_of("provisioning_delivery"),
         total=f"{total:,}",
         summary=f"Of {total:,} deliveries in the last 24 hours: {said}.",
@@ -145,7 +145,7 @@ def _kinds(state: State) -> Iterator[Chart]:
         title="Open dead letters by kind",
         url=reverse("admin:provisioning_deadletter_kinds"),
         total=f"{total:,}",
-        summary=f"{total:,} open dead letter{'' if total == 1 else 's'} of the most frequent kinds of failure.",
+        summary=f"{total:,} open dead letter{'' if total == 1 else 's'} with the most frequent kinds of failure.",
         empty="No open dead letters. Destinations accepted all events.",
         note=f"Only the newest {NEWEST:,} dead letters are counted." if total >= NEWEST else "",
     )
@@ -172,7 +172,7 @@ def _lag(viewer: Viewer, state: State) -> Iterator[Chart]:
         url=list_of("events_eventstream"),
         total=f"{max((stream.lag for stream in enabled), default=0):,}",
         summary=f"{behind} of the {len(enabled)} event streams shown have events that are not delivered yet.",
-        empty="No event stream is behind. All events are delivered." if enabled else
+        empty="No event stream has a lag. All events are delivered." if enabled else
         "No event streams yet. Add one to deliver events to a SCIM server or a webhook.",
         note=f"At most {MOST_WAITING:,} waiting events of a stream are counted." if any(stream.is_cut for stream in enabled) else "",
     )  # fmt: skip

@@ -87,7 +87,7 @@ def test_the_figures_count_the_rows_of_the_tenant(
     # Creating the connection has also recorded an event.
     assert shown["Events"] == "4"
     # The stream starts after the event of the connection.
-    assert shown["Lag"] == "3"
+    assert shown["Largest lag"] == "3"
     assert shown["Deliveries"] == "3"
     assert shown["Open dead letters"] == "1"
     assert shown["Open streams"] == shown["Failed logins"] == "0"
@@ -103,7 +103,7 @@ def test_the_platform_page_counts_the_rows_of_every_tenant(tenant: Tenant, datab
     shown = figures(operator)
 
     assert int(shown["Events"].value.replace(",", "")) >= before + 3
-    assert {"Tenants", "Users", "Without a position yet", "Staff accounts", "Lag", "Deliveries"} <= set(shown)
+    assert {"Tenants", "Users", "Events without a position", "Staff accounts", "Largest lag", "Deliveries"} <= set(shown)
 
 
 @pytest.mark.parametrize("is_platform", [False, True], ids=["a tenant", "the platform"])

@@ -95,7 +95,7 @@ def test_repeated_failures_and_waiting_deliveries_are_reported_before_the_stream
     LaneFactory.create(stream_id=stream.pk, tenant_id=stream.tenant_id, key="user:1", not_before=timezone.now() - timedelta(minutes=5))
     text = said(browser)
 
-    assert "Directory has failed 12 times in a row." in text
+    assert "The last 12 attempts of Directory have failed." in text
     assert "has been due for 5 min" in text
     assert "Tell an operator of the platform" in text
     assert all(browser.get(finding.url).status_code == 200 for finding in findings(browser))

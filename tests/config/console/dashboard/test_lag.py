@@ -58,9 +58,9 @@ def test_waiting_deliveries_of_a_held_stream_count_as_lag(browser: Client, strea
 
     shown = figures(browser)
 
-    assert shown["Lag"].value == "23"
-    assert shown["Lag"].tone == "bad"
-    assert shown["Waiting"].value == "23"
+    assert shown["Largest lag"].value == "23"
+    assert shown["Largest lag"].tone == "bad"
+    assert shown["Waiting deliveries"].value == "23"
     assert shown["Held streams"].value == "1"
 
 
@@ -98,14 +98,14 @@ def test_waiting_deliveries_of_a_disabled_stream_do_not_count_as_lag(browser: Cl
 
     shown = figures(browser)
 
-    assert shown["Waiting"].value == "0"
-    assert shown["Lag"].value == "none"
+    assert shown["Waiting deliveries"].value == "0"
+    assert shown["Largest lag"].value == "none"
     (row,) = browser.get("/admin/").context["panels"][0].rows
     assert [*[cell.text for cell in row[:2]], row[-1].text] == ["Directory", "Disabled", "none"]
 
 
 def test_without_lag_the_figure_says_that_every_event_is_delivered(browser: Client, stream: EventStream) -> None:
-    assert (figures(browser)["Lag"].value, figures(browser)["Lag"].note) == ("0", "every event is delivered")
+    assert (figures(browser)["Largest lag"].value, figures(browser)["Largest lag"].note) == ("0", "every event is delivered")
 
 
 def test_the_start_page_shows_success_and_time_over_the_hours_with_units(browser: Client, stream: EventStream) -> None:
@@ -125,12 +125,12 @@ def test_the_lag_chart_and_the_platform_page_count_waiting_deliveries(browser: C
 
     chart = next(chart for chart in browser.get("/admin/").context["charts"] if chart.key == "lag")
     assert [(bar.label, bar.count) for bar in chart.bars] == [("Directory", 23)]
-    assert int(figures(browser_of(new_staff(None)))["Waiting"].value.replace(",", "").rstrip("+")) >= 23
+    assert int(figures(browser_of(new_staff(None)))["Waiting deliveries"].value.replace(",", "").rstrip("+")) >= 23
 
 
 def test_figures_that_need_an_operator_come_before_other_figures(browser: Client, stream: EventStream) -> None:
     shown = browser.get("/admin/").context["figures"]
     acted_on = [figure.label for figure in shown if not figure.is_quiet]
 
-    assert acted_on == ["Open dead letters", "Lag", "Oldest due delivery", "Waiting", "Held streams"]
+    assert acted_on == ["Open dead letters", "Largest lag", "Oldest due delivery", "Waiting deliveries", "Held streams"]
     assert [figure.label for figure in shown][: len(acted_on)] == acted_on
