@@ -99,7 +99,7 @@ class AccountPages(SitePages):
                 )
                 enrolled = staff_factors.add_passkey(staff_id=staff.pk, name=form.cleaned_data["name"], passkey=made)
             except passkeys.PasskeyRefused:
-                form.add_error(None, "The browser did not create a valid passkey. Try again.")
+                form.add_error(None, "The browser did not create a valid passkey. Try again, or add an authenticator app.")
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
@@ -122,7 +122,7 @@ class AccountPages(SitePages):
             except refusals() as refusal:
                 add_to_form(form, refusal)
             else:
-                return self._done(request, "Factor renamed.")
+                return self._done(request, "Second factor renamed.")
         return self._asking(request, form, title=f"Rename {factor.name}", explanation="", label="Rename")
 
     @method_decorator(needs_proof)
@@ -137,9 +137,9 @@ class AccountPages(SitePages):
             return self._done(request, f"{factor.name} removed. Your other sessions have ended.")
         explanation = f"You can no longer log in with {factor.name}. Your other sessions end."
         if is_last:
-            explanation += " This is your last factor: your recovery codes are deleted, too, and "
-            must = "you must add another factor before you can do anything else."
-            explanation += must if is_required_of(factor.staff) else "your account then needs only the password."
+            explanation += " This is your last second factor: your recovery codes are deleted, too, and "
+            must = "you must add another second factor before you can do anything else."
+            explanation += must if is_required_of(factor.staff) else "you then log in with your password alone."
         return self._asking(request, form, title=f"Remove {factor.name}?", explanation=explanation, label="Remove", is_dangerous=True)
 
     @method_decorator(needs_proof)
@@ -151,8 +151,10 @@ class AccountPages(SitePages):
             staff, codes = staff_factors.renew_recovery_codes(staff_id=_own(request).pk)
             _keep_session(request, staff)
             return self._codes(request, codes)
-        explanation = "Ten new codes are shown once. Your present codes stop working, and your other sessions end."
-        return self._asking(request, forms.Form(), title="Create new recovery codes?", explanation=explanation, label="Create new codes")
+        explanation = "The next page shows ten new codes once. Your current codes stop working, and your other sessions end."
+        return self._asking(
+            request, forms.Form(), title="Create new recovery codes?", explanation=explanation, label="Create new recovery codes"
+        )
 
     def _enrolled(self, request: HttpRequest, enrolled: Enrolled, by: Proof) -> HttpResponse:
         _keep_session(request, enrolled.staff)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-_NAME_HELP = "A name by which you recognize the factor."
+_NAME_HELP = "A name by which you recognize the factor, such as “My phone”."
 
 
 class OnceInput(forms.TextInput):
@@ -50,7 +50,7 @@ class AuthenticatorForm(NameForm):
     code = forms.CharField(
         max_length=12,
         widget=OnceInput(autocomplete="one-time-code", inputmode="numeric", autofocus=False),
-        help_text="The six-digit code that the app shows now.",
+        help_text="The six digits that the app shows now.",
     )
 
 
@@ -63,7 +63,7 @@ class PasskeyForm(NameForm):
 class RemovalForm(forms.Form):
     """Confirms the removal of a factor; has a checkbox if it is the last factor."""
 
-    is_last_known = forms.BooleanField(label="I know that this is my last factor", label_suffix="")
+    is_last_known = forms.BooleanField(label="I know that this is my last second factor", label_suffix="")
 
     def __init__(self, *args: Any, is_last: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -19,8 +19,8 @@ from identity.models import Staff, StaffFactor
 
 CREDENTIAL = "credential"
 WRONG_CODE = "The code is wrong or was used before. Enter the code that the app shows now; it changes every 30 seconds."
-WRONG_PASSWORD = "The password is wrong."  # noqa: S105  (a sentence)
-WRONG_PASSKEY = "The passkey was not accepted. Try again, or use another factor."
+WRONG_PASSWORD = "The password is wrong. Try again."  # noqa: S105  (a sentence)
+WRONG_PASSKEY = "The passkey was not accepted. Try again, or log in another way."
 
 _logger = structlog.get_logger(__name__)
 

@@ -118,7 +118,7 @@ class SignInPages(SitePages):
         return self.page(
             request,
             "admin/second_factor.html",
-            "Your second factor",
+            "Confirm your login",
             form=form,
             refusal=refusal,
             email=staff.email,

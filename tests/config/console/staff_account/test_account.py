@@ -116,7 +116,7 @@ def test_every_change_ends_other_sessions_and_changes_the_key_of_the_current_ses
 def test_removing_the_last_factor_needs_an_explicit_confirmation(browser: Client, staff: Staff) -> None:
     add_passkey(browser)
     factor = staff.factors.get()
-    assert "your last factor" in browser.get(act("remove", factor)).content.decode()
+    assert "your last second factor" in browser.get(act("remove", factor)).content.decode()
     browser.post(act("remove", factor))
     assert staff.factors.exists()
 

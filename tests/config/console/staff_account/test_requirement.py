@@ -58,7 +58,7 @@ def test_an_account_without_a_factor_can_open_only_the_pages_that_enroll_a_facto
 
     assert len(closed) > 80
     page = browser.get("/admin/account/").content.decode()
-    assert "requires a second factor" in page
+    assert "must have a second factor" in page
     assert "/admin/identity/user/" not in page
 
 
