@@ -40,7 +40,9 @@ class KnownBrowser(UnrecordedOwned):
     digest = models.CharField(max_length=64, editable=False)
     created_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
-    told_at = models.DateTimeField(null=True, blank=True, help_text="When the mail about the first login was sent to the user.")
+    told_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the user got an email about the first login in this browser. Empty: no email was sent."
+    )
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "digest"], name="authapi_knownbrowser_unique")]

@@ -27,7 +27,7 @@ class FactorChallenge(UnrecordedOwned):
     # The factor that must answer. None if any key of the user may answer.
     factor = models.ForeignKey("identity.EnrolledFactor", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     bound_to = models.CharField(max_length=80, editable=False)
-    purpose = models.CharField(max_length=16, help_text="`use`, or `enroll` for a factor that the answer confirms.")
+    purpose = models.CharField(max_length=16, help_text="“use” at a login, or “enroll” to confirm a new second factor.")
     # A keyed digest, because an attacker could compute six digits from a plain digest at once.
     code_digest = models.CharField(max_length=160, blank=True, editable=False)
     # The value by which an application names the message: `oob_code` on the wire.

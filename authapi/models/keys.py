@@ -49,7 +49,9 @@ class SigningKey(KeyPair):
     current_since = models.DateTimeField(null=True, blank=True)
     rotated_at = models.DateTimeField(null=True, blank=True, help_text="When the key stopped signing.")
     verifies_until = models.DateTimeField(
-        null=True, blank=True, help_text="Signatures of this key are accepted until this time. Empty: the key signs, or will sign next."
+        null=True,
+        blank=True,
+        help_text="After this time, tokens that this key signed are refused. Empty: the key signs now or will sign next.",
     )
 
     class Meta(KeyPair.Meta):

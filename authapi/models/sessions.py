@@ -30,12 +30,14 @@ class Session(UnrecordedOwned):
     ends.
     """
 
-    id = models.CharField(primary_key=True, max_length=32, default=new_session_id, editable=False, help_text="`sid` on the wire.")
+    id = models.CharField(
+        primary_key=True, max_length=32, default=new_session_id, editable=False, help_text="The session id that tokens contain (sid)."
+    )
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)
     is_persistent = models.BooleanField(default=True, help_text="Whether the session cookie survives closing the browser.")
-    authenticated_at = models.DateTimeField(help_text="When the user last authenticated: `auth_time`.")
+    authenticated_at = models.DateTimeField(help_text="When the user last entered a password or another proof (auth_time in tokens).")
     methods = models.JSONField(default=list, help_text='A list of {"name", "timestamp"}: the authentication methods.')
     organization = models.ForeignKey("identity.Organization", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -76,9 +76,10 @@ ABOUT: Mapping[str, str] = {
     "provisioning.sweeper": "The process that finds waiting deliveries whose message to a worker was lost, and sends the message again.",
     # Security
     "authapi.signin": "Logins, logouts, sign-ups and password changes, with their results.",
-    "identity.auditentry": "Each change by staff, by clients of the management API and by commands, with the values before and after.",
+    "identity.auditentry": "Each change by staff, by clients of the management interface and by commands, with the old and new values.",
     "authapi.loginfailures": "Users whose logins failed recently, and users who are blocked. A block expires, or you remove it.",
-    "authapi.addressblock": "IP addresses with failed logins at many accounts, or with many sign-ups. A block expires, or you remove it.",
+    "authapi.addressblock": "IP addresses that have used up their attempts to log in, to sign up or to exchange tokens. A block "
+    "expires, or you lift it.",
     "authapi.knownbrowser": "Browsers in which users have logged in. The sign-in settings can notify a user of a login in a new browser.",
     "authapi.attacknotice": "The last email to administrators about each kind of attack, and when the next email will report new attacks.",
     "identity.staff": "Accounts that can log in to this admin, with their roles.",

@@ -123,7 +123,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     change_form_template = "admin/audit_entry.html"
     has_history = False
     hidden_if_empty = ("ip", "user_agent", "reason", "more")
-    empty_text = "No changes yet. Each change by staff, the management API or a command appears here at once and stays."
+    empty_text = "No changes yet. Each change by staff, the management interface or a command appears here at once and stays."
     readonly_fields = ("when", "who", "what", "object_page", "same_act", "more")
     fields = ("when", "who", "actor_kind", "ip", "user_agent", "what", "object_page", "reason", "more", "same_act", "tenant_id")
 

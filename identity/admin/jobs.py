@@ -70,7 +70,8 @@ class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     readonly_fields = ("what", "state", "progress", "rows", "time_left")
     hidden_if_empty = ("rows", "time_left", "connection", "status_details", "started_at", "finished_at")
     empty_text = (
-        "No jobs yet. Start imports and exports of users with the management API. An action on more than 100 rows of a list is a job, too."
+        "No jobs yet. Start imports and exports of users with the management interface. An action on more than 100 rows of a list is "
+        "a job, too."
     )
     object_actions: Sequence[ObjectAction] = (
         ObjectAction(

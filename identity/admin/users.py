@@ -111,7 +111,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
         bulk_action(UNBLOCK_USERS, permission="change", effect=_UNBLOCK_MANY),
         delete_selected,
     )
-    empty_text = "No users yet. Add one here, import users with the management API, or let users sign up."
+    empty_text = "No users yet. Add one here, import users with the management interface, or let users sign up."
     deletion_effect = "The linked identities and the password are deleted, too. Subscribers receive user.deleted."
     id_field = "user_id"
     first_tab = "Profile"

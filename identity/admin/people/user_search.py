@@ -1,4 +1,4 @@
-"""The search field of the list of users. A term that names a field is a query in the syntax of the management API."""
+"""The search field of the list of users. A term that names a field is a query in the syntax of the management interface."""
 
 from __future__ import annotations
 

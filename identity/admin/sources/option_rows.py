@@ -91,7 +91,7 @@ class TextsField(RowsField):
         for number, (name, text) in rows:
             _check_name(number, name, found)
             if self._refuses_secrets and is_secret(name):
-                raise ValidationError(f"Row {number}: {name[:40]} is a secret. Set it with the management API, which encrypts it.")
+                raise ValidationError(f"Row {number}: {name[:40]} is a secret. Set it with the management interface, which encrypts it.")
             if not text:
                 raise ValidationError(f"Row {number}: enter a value for “{name[:40]}”.")
             found[name] = text
