@@ -72,7 +72,7 @@ def test_an_incomplete_connection_shows_our_values_and_names_what_is_missing(ten
 
 def test_the_page_names_the_risk_of_logins_that_the_provider_starts(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, idpinitiated={"enabled": True, "client_id": "c"})
-    assert "an attacker can log a user in to another account" in " ".join(shown(browser, login.connection).split())
+    assert "log a user in to an attacker's account" in " ".join(shown(browser, login.connection).split())
 
 
 def test_connections_of_other_strategies_have_no_provider_page(tenant: Tenant, browser: AdminBrowser) -> None:
