@@ -210,9 +210,9 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
             return text
         return text if row.kind == AuditEntry.Kind.DELETE else format_html('<a href="{}">{}</a>', place, text)
 
-    @admin.display(description="Same request")
+    @admin.display(description="Made together")
     def same_act(self, row: AuditEntry) -> str:
-        return format_html('<a href="{}?{}">All changes of this request</a>', self._list(), urlencode({"act": str(row.act_id)}))
+        return format_html('<a href="{}?{}">All changes of this request or command</a>', self._list(), urlencode({"act": str(row.act_id)}))
 
     @admin.display(description="Details")
     def more(self, row: AuditEntry) -> str:
