@@ -1,4 +1,4 @@
--- sources: 459a985bcbf9c4878585d308407845197ec2c8191b8801dc1edc7dd3179786b8
+-- sources: 0993dc74805e61281aff12b8301fb23c7adfd2d32f8f03b674b33d160a181cd0
 -- server: 18
 --
 -- PostgreSQL database dump
@@ -3476,10 +3476,10 @@ INSERT INTO public.auth_permission VALUES
 	(210, 'Can change consent', 53, 'change_consent'),
 	(211, 'Can delete consent', 53, 'delete_consent'),
 	(212, 'Can view consent', 53, 'view_consent'),
-	(213, 'Can add edge key', 54, 'add_edgekey'),
-	(214, 'Can change edge key', 54, 'change_edgekey'),
-	(215, 'Can delete edge key', 54, 'delete_edgekey'),
-	(216, 'Can view edge key', 54, 'view_edgekey'),
+	(213, 'Can add secret of a TLS proxy', 54, 'add_edgekey'),
+	(214, 'Can change secret of a TLS proxy', 54, 'change_edgekey'),
+	(215, 'Can delete secret of a TLS proxy', 54, 'delete_edgekey'),
+	(216, 'Can view secret of a TLS proxy', 54, 'view_edgekey'),
 	(217, 'Can add failed logins', 55, 'add_loginfailures'),
 	(218, 'Can change failed logins', 55, 'change_loginfailures'),
 	(219, 'Can delete failed logins', 55, 'delete_loginfailures'),
