@@ -11,6 +11,7 @@ from authapi import tenant_settings
 from authapi.clients.logout_addresses import is_allowed
 from authapi.login.browser import with_parameters
 from authapi.models import LogoutNotice, Session, SignIn, TenantSettings
+from authapi.services.api_resources import create_api_resource
 from identity.services.tenants import create_tenant
 from tests.authapi.browser import Browser
 from tests.authapi.login.conftest import Login, set_client
@@ -235,9 +236,9 @@ def test_id_tokens_of_other_tenants_are_not_valid_hints(inside: Login) -> None:
     foreign = Login(other, client, connection, person(connection), Browser(other))
     foreign.begin_session()
     assert inside.browser.get("/oidc/logout", {"id_token_hint": id_token(foreign)}).status == 400
-    access_token = inside.ask(response_type="token", audience=f"{inside.issuer}api/v2/", prompt="none").answer.get("access_token")
-    if access_token:
-        assert inside.browser.get("/oidc/logout", {"id_token_hint": access_token}).status == 400
+    api = create_api_resource(tenant_id=inside.tenant.pk, identifier="https://orders.example.test/")
+    access_token = inside.ask(response_type="token", audience=api.identifier, prompt="none").answer["access_token"]
+    assert inside.browser.get("/oidc/logout", {"id_token_hint": access_token}).status == 400
     assert has_session(inside)
 
 
