@@ -1,4 +1,4 @@
-"""Ends the sessions of a user, withdraws consents, and revokes the refresh tokens that depend on either."""
+"""Ends sessions of a user, withdraws consents, and revokes the refresh tokens that depended on these sessions and consents."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def revoke_session(session: Session) -> None:
 def revoke_access(
     *, user: User, session_id: str | None = None, keeps_refresh_tokens: bool = False, reason: str = Initiator.SESSION_REVOKED
 ) -> None:
-    """End all sessions of a user, or only the named session. Revoke their refresh tokens, too, unless `keeps_refresh_tokens` is set.
+    """End all sessions of a user and revoke all refresh tokens of the user.
 
-    Raises `NotFound` if the user has no such session.
+    With `session_id`, end only this session, and revoke only the refresh tokens that were issued in it. With `keeps_refresh_tokens`, revoke
+    no refresh token. Raises `NotFound` if the user has no such session.
     """
     if session_id is None:
         if not keeps_refresh_tokens:

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 _MOST_ADDRESSES, _MOST_SHOWN, _MOST_COUNTED = 50, 20, 1000
 _AT_ONCE = 100
-# The log line of an attack is written shortly before the first notice is scheduled. The first notice therefore also counts the log lines
+# The sign-in log gets the line of an attack shortly before the first notice is scheduled. The first notice therefore also counts the lines
 # of the minute before it was scheduled.
 _BEFORE = timedelta(minutes=1)
 _LEAKS = {"pwd_leak": "logins", "signup_pwd_leak": "sign_ups", "reset_pwd_leak": "changes"}

@@ -73,9 +73,9 @@ class Count:
 
 
 def held_count(connection: Connection, identifier: str, ip: str) -> Count | None:
-    """Lock and return the count of an identifier, per IP address if the settings say so.
+    """Lock and return the failure count of an identifier. If the tenant counts each IP address separately, return the count of `ip`.
 
-    Return None if the settings disable the protection, or if the IP address is on the allowlist.
+    Return None if the tenant or the connection has disabled the protection, or if the IP address is on the allowlist.
 
     Call it inside a transaction. `identifier` comes from `user_lookup.failure_key`.
     """

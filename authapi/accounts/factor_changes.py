@@ -11,20 +11,20 @@ from authapi.services import sign_in_log
 from authapi.services.account_tickets import void
 from identity.models import EnrolledFactor, User
 
-# Codes of the log (contract, logs): factor enrolled, factor removed.
+# Codes of the sign-in log (contract, logs): factor enrolled, factor removed.
 _ENROLLED, _REMOVED = "gd_enrollment_complete", "gd_unenroll"
 
 
 def end_what_rested_on_factors(user: User, *, removed: frozenset[str], is_by_user: bool, **_: Any) -> None:
-    """Revoke access that depends on removed factors, and write a line of the log. Signal receiver, runs in the same transaction.
+    """Revoke access that depends on removed factors, and write a line to the sign-in log. Signal receiver, runs in the same transaction.
 
     If staff or a client removes a factor, an attacker may possess the factor. Therefore all browsers must prove a factor again, and open
     challenges become invalid. Removing a phone also ends the sessions. A user who removes a factor has just proved their identity and stays
     logged in.
     """
     if removed:
-        # A setup link that adds a factor requires the proof of an existing factor. After the removal of the last factor, the link would
-        # require no proof.
+        # Invalidate setup links. A setup link that adds a factor requires the proof of an existing factor. After the removal of the last
+        # factor, the link would require no proof.
         void(user, AccountTicket.Purpose.ENROLLMENT)
     if removed and is_by_user:
         # If the user removes the factor, the account page writes the line, because the account page has the IP address of the browser.

@@ -25,7 +25,8 @@ from identity.services.failures import Invalid, NotSupported
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user
 
-# Lifetime of a link in seconds. The default of the upstream system is five days. A link that changes a password must always expire.
+# Default lifetime of a link in seconds: five days, as in the upstream system. The longest is 30 days, because a link that changes a
+# password must always expire.
 LIFE_SECONDS = 432_000
 MOST_LIFE_SECONDS = 2_592_000
 _LONGEST_ADDRESS = 2048

@@ -1,4 +1,4 @@
-"""Login with a passkey alone: finds the user by the passkey, locks the row of the user, checks the answer, and writes the log.
+"""Login with a passkey alone: finds the user by the passkey, locks the row of the user, checks the answer, and writes the sign-in log.
 
 The passkey identifies the user, so the user types no name. A client without the passkey learns nothing about accounts: all refusals have
 the same text and status, and an account is looked up only after its passkey was found.
@@ -62,7 +62,7 @@ class KnownPerson:
 
 @dataclass(frozen=True)
 class _Judged:
-    """The result of an attempt. A refusal is returned, not raised: an exception would roll back the log lines."""
+    """The result of an attempt. A refusal is returned, not raised: an exception would roll back the lines of the sign-in log."""
 
     person: KnownPerson | None = None
     refusal: Refusal | None = None
@@ -87,7 +87,7 @@ def log_in_with_passkey(attempt: PasskeyAttempt) -> KnownPerson:
 
 
 def note_passkey_login(attempt: PasskeyAttempt, factor: EnrolledFactor, user: User) -> None:
-    """Record a login on the user and in the log."""
+    """Record a login in the row of the user and in the sign-in log."""
     note_login_without_signals(user, attempt.ip)
     _note(attempt, user, factor=factor)
 

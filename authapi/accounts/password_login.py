@@ -1,4 +1,4 @@
-"""Login with a password: limits the rate before any hashing, serializes the attempts at one account, and writes the log.
+"""Login with a password: limits the rate before any hashing, serializes the attempts at one account, and writes the sign-in log.
 
 A client without the password cannot learn whether a user exists: text, status and response time are the same. Failures, blocks and
 refusals are the same for unknown identifiers.
@@ -52,7 +52,7 @@ class _Judged:
 
 
 def log_in(attempt: Attempt) -> User:
-    """Return the user if the password is correct, and record the login on the user. Raises `LoginRefused`.
+    """Return the user if the password is correct, and record the login in the row of the user. Raises `LoginRefused`.
 
     1. Refuse an IP address after too many attempts at one account or at many accounts. 2. Find the user. 3. Lock the failure count.
     4. Refuse a blocked account. 5. Check the password. 6. Count a failure, which may block the account. 7. Look up the correct

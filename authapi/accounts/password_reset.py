@@ -36,7 +36,7 @@ class TooManyRequests(Exception):
 def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
     """Queue a mail with a link that sets a new password, if the user exists. The duration does not reveal whether the user exists.
 
-    If the identifier is empty or too long, the request is logged and no mail is sent. Raises `TooManyRequests` if one IP address
+    If the identifier is empty or too long, the sign-in log gets a line and no mail is sent. Raises `TooManyRequests` if one IP address
     requests too many mails for this account or for many accounts.
     """
     identifier = identifier.strip()
@@ -133,7 +133,7 @@ def _note(code: str, ticket: AccountTicket, user: User, ip: str, user_agent: str
 
 
 def _note_leak(ticket: AccountTicket, password: str, ip: str, user_agent: str) -> None:
-    """Write a log line if the new password was found in a breach."""
+    """Write a line to the sign-in log if the new password was found in a breach."""
     note_new_password(ticket.tenant_id, password, CHANGE, **_line(ticket, ticket.user, ip, user_agent))
 
 

@@ -201,7 +201,7 @@ def _note(request: SignUp, user: User | None, description: str) -> None:
 
 
 def _note_leak(request: SignUp, user: User | None) -> None:
-    """Write a log line if the password was found in a breach, even if the settings of the tenant allow such passwords."""
+    """Write a line to the sign-in log if the password was found in a breach, even if the settings of the tenant allow such passwords."""
     if request.password:
         note_new_password(request.connection.tenant_id, request.password, AT_SIGN_UP, **_line(request, user))
 

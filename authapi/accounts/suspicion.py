@@ -108,7 +108,8 @@ def lift_address(tenant_id: str, ip: str) -> None:
 
 
 def lift_block(row: AddressBlock) -> None:
-    """Restore the attempts of a blocked address at every stage, not only at the stage of the row, because one attacker uses all stages."""
+    """Restore the attempts of a blocked address at every stage, not only at the stage of the row. One attack may have used up several
+    stages."""
     _lift(row.tenant_id, row.address)
 
 

@@ -78,7 +78,7 @@ def accept_invitation(invitation: Invitation, guest: Guest) -> Invitation:
 
 
 def note_failure(invitation: Invitation, guest: Guest, problem: ServiceError) -> None:
-    """Write a log line with the reason why an invitation was not accepted."""
+    """Write a line to the sign-in log with the reason why an invitation was not accepted."""
     _note(_FAILURE, invitation, guest, str(problem))
 
 

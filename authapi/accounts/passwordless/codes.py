@@ -56,12 +56,12 @@ def bound_to_session(secret: str) -> str:
 
 
 def hold(scope: Scope) -> None:
-    """Lock the address until the transaction ends: guesses and uses of its codes run one after another, even in different processes."""
+    """Lock the recipient until the transaction ends: guesses and uses of its codes run one after another, even in different processes."""
     lock_name(f"passwordless:{scope.connection.pk}:{scope.address.value}")
 
 
 def keep_code(row: PasswordlessCode, *, length: int, seconds: int, has_code: bool, has_link: bool) -> Contents:
-    """Save a new row with the digests of a new code and link; return both in clear."""
+    """Create a code and a link, or one of them. Save `row` with their digests, and return the code and the link in clear."""
     now = timezone.now()
     contents = Contents(_new_code(length) if has_code else "", new_secret() if has_link else "")
     row.code_expires_at = now + timedelta(seconds=seconds if has_code else 0)
@@ -87,7 +87,7 @@ def matching_code(scope: Scope, code: str) -> PasswordlessCode | None:
 
 
 def use_up(row: PasswordlessCode, *, now: datetime | None = None) -> None:
-    """Invalidate this code and all other codes of the same client and address. Lock the scope first."""
+    """Invalidate this code and all other codes of the same connection, client and recipient. Lock the scope first."""
     rows = PasswordlessCode.objects.of(row.tenant_id)
     same = rows.filter(connection_id=row.connection_id, address=row.address, client_id=row.client_id, used_at=None)
     same.update(used_at=now or timezone.now())
@@ -126,7 +126,7 @@ def session_code(client: Client, session: str) -> PasswordlessCode | None:
 
 
 def link_code(tenant_id: str, secret: str) -> PasswordlessCode | None:
-    """Return the row of a used or unused link. None for an unknown link."""
+    """Return the row of a link, even if the link was used or has expired. None for an unknown link."""
     if not secret:
         return None
     rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")
@@ -134,7 +134,7 @@ def link_code(tenant_id: str, secret: str) -> PasswordlessCode | None:
 
 
 def waiting_code(tenant_id: str, key: str) -> PasswordlessCode | None:
-    """Return a row by its key if its link is unused and unexpired. None otherwise."""
+    """Return the row with this primary key if the row is unused and unexpired. None otherwise."""
     if not key.isdecimal():
         return None
     rows = PasswordlessCode.objects.of(tenant_id).select_related("client", "connection")
@@ -142,6 +142,6 @@ def waiting_code(tenant_id: str, key: str) -> PasswordlessCode | None:
 
 
 def login_key_of(row: PasswordlessCode) -> int | None:
-    """Return the key of the login that a row is bound to. None if an application requested the code."""
+    """Return the primary key of the login transaction that a row is bound to. None if an application requested the code."""
     kind, _, key = row.bound_to.partition(":")
     return int(key) if kind == "login" else None

@@ -1,1 +1,1 @@
-"""Changes that users make to their own account. Each change runs in one transaction, with its events, audit entry and log line."""
+"""Changes that users make to their own account. One transaction contains a change, its events, its audit entry and its sign-in log line."""

@@ -17,7 +17,7 @@ from authapi.models import AccountTicket, Consent, LoginFailures, RefreshToken, 
 from identity.documents.user import user_document
 from identity.models import EmailTicket, EnrolledFactor, GroupMember, OrganizationMember, User, UserRole
 
-# Each list contains its newest rows; `incomplete` names the lists with more rows.
+# Largest numbers of rows in a list. Each list contains the newest rows; `incomplete` names the lists whose older rows are left out.
 MOST_ROWS = 1000
 MOST_LINES = 5000
 

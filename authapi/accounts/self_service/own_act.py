@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class OwnAct:
-    """An act on the account of the user of `session`, which is the session of the browser. `client` is the client of the account page."""
+    """One act of a user on their own account. `session` is the session of the browser, and `client` is the client of the account page."""
 
     host: HostMatch
     client: Client
