@@ -63,7 +63,7 @@ def _screen(name: str, rows: Mapping[str, Any]) -> Screen:
     return Screen(name, rows["title"], rows["texts"], tuple(rows["placeholders"]))
 
 
-# The screens by name, by the name of their prompt.
+# For each prompt, by its name: the screens by name.
 PROMPTS = _read_table(settings.BASE_DIR / "templates" / "hosted" / "texts.toml")
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     # A real import would be circular: DRF's views import the classes of this module that the settings name.
     from rest_framework.views import APIView
 
-# Refusals because of the rate limit are not logged, because a log line for each refusal would double the flood.
+# Refusals because of the rate limit are not logged: during a flood of requests, each refusal would also cause a log line.
 _TOO_MANY = 429
 # The name of the endpoint in rate limits.
 RATE = "management"

@@ -129,9 +129,11 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # A browser that uses a ticket deletes its row. These tickets were never used.
         Ending(LoginTicket, over("expires_at")),
         Ending(LogoutTransaction, over("expires_at")),
-        # The authorization response deletes the pushed request. A login that started before the request expired may take this long.
+        # The authorization response deletes the pushed request. An expired request is kept for this time, because a login that started
+        # before its expiry may take this long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
-        # Late requests of a device or a client, and late visits to `/activate` or to a link, get an answer with the outcome.
+        # Kept after the expiry, so that late requests of a device or a client, and late visits to `/activate` or to a link, get an answer
+        # with the outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
         # A rotated token stays while its family may be valid, and at least as long as an honest client might still send it.

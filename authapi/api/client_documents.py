@@ -39,7 +39,7 @@ def client_resource(client: Client, *, secret: str | None = None) -> dict[str, A
         "global": client.is_global,
         "is_first_party": client.is_first_party,
         "grant_types": client.grant_types,
-        # Leave the method out if the client authenticates with a key or certificate instead.
+        # Leave `token_endpoint_auth_method` out if the client authenticates with keys or certificates: another member names that method.
         **({} if client.proof_method else {"token_endpoint_auth_method": client.token_endpoint_auth_method}),
         **_DEFAULTS,
         **client.settings,

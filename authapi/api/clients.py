@@ -122,7 +122,7 @@ class ClientEndpoint(Endpoint):
 
 @contextmanager
 def _every_rule_named() -> Iterator[None]:
-    """Convert `BreaksLevel` to a refusal whose text lists every violated rule, because other refusals name only the first problem."""
+    """Convert `BreaksLevel` to a refusal whose text lists every violated rule of the compliance level, with the setting that breaks it."""
     try:
         yield
     except BreaksLevel as error:

@@ -1,4 +1,4 @@
-"""Documents of sessions, refresh tokens, consents, blocks and log lines in the management interface."""
+"""Documents of sessions, refresh tokens, consents, blocks and lines of `GET /logs` in the management interface."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def block_entry(row: LoginFailures) -> dict[str, Any]:
 
 
 def log_line(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a log line from its column values. Empty members are left out."""
+    """Return a line of `GET /logs` from its column values. Empty members are left out."""
     names = ("description", "client_id", "client_name", "connection", "ip", "user_id", "user_name", "user_agent", "scope", "details")
     told = {name: row[name] for name in names}
     return {"log_id": row["id"], "date": wire_time(row["created_at"]), "type": row["type"]} | {

@@ -1,7 +1,7 @@
-"""The log: `/logs`, `/logs/{id}`, `/users/{id}/logs`. It contains login attempts, and changes by clients and staff (docs/adr/0086).
+"""The sign-in log and the administrative lines as one list: `/logs`, `/logs/{id}`, `/users/{id}/logs` (docs/adr/0086).
 
-A list is either paged with totals, newest first, or starts at a checkpoint, oldest first. A checkpoint response is a plain array. To
-follow the log, a client sends the `log_id` of the last line as the next checkpoint.
+A list is either paged with totals, newest first, or starts at a checkpoint, oldest first. A checkpoint response is a plain array. To follow
+the list, a client sends the `log_id` of the last line as the next checkpoint.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ def _following(query: QueryDict) -> list[Line]:
     # The checkpoint form ignores the order and the search, but invalid values of their parameters are still refused.
     _order(query), _condition(query)
     take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
-    # Compute the time before reading the lines: a transaction that commits between these two steps adds only lines with a later time.
+    # Compute the limit of the time before reading the lines. A transaction that commits between these two steps then adds only lines above
+    # the limit, which the next request returns.
     condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))
     sent = text_of(query, "from")
     if sent:

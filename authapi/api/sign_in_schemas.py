@@ -1,4 +1,4 @@
-"""OpenAPI schemas of sessions, refresh tokens, grants of users, blocks and the log."""
+"""OpenAPI schemas of sessions, refresh tokens, grants of users, blocks and the lines of `GET /logs`."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ _WILDCARD = re.compile(rf"https://\*\.((?:{_LABEL}\.)*{_LABEL})(?::[0-9]{{1,5}})
 # RFC 8252, 7.3 and 8.3: only IP literals, because the name `localhost` may resolve to another host.
 _LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::([0-9]{1,5}))?((?:[/?][^\\\s]*)?)")
 _MOST_PORT = 65_535
-# Domains below the following names have different owners: below a label before a country code, such as `co` in `co.uk`, and below hosts
-# that give each customer a subdomain.
+# The domains below a public name, such as `co.uk` or `github.io`, have different owners. `_OPEN_SECOND_LEVELS` lists the labels that form a
+# public name with a country code. `_OPEN_HOSTS` lists the hosts that give each customer a subdomain.
 _OPEN_SECOND_LEVELS = frozenset(
     {"ac", "co", "com", "edu", "gob", "gov", "go", "id", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org", "plc", "sch"}
 )
@@ -27,7 +27,8 @@ _OPEN_HOSTS = frozenset(
 def wildcard_problem(address: str) -> str | None:
     """Return the reason why an address with a wildcard must not be registered. None for a valid address, with or without wildcard.
 
-    A wildcard replaces the first label in the host of an https address, below a domain whose labels all have the same owner.
+    A wildcard replaces the first label in the host of an https address. The rest of the host must not be a public name, whose subdomains
+    have different owners.
     """
     if "*" not in address:
         return None

@@ -101,7 +101,7 @@ _FAPI_2: Rules = (
 )
 
 LEVELS: dict[str, Rules] = {
-    # Clients without a level also get the hash of the state (`s_hash`), because clients ignore an unknown claim.
+    # Clients without a level also get the hash of the state (`s_hash`): a client that does not check this claim ignores it.
     NONE: (STATE_HASH,),
     "fapi1_adv_pkj_par": (PRIVATE_KEY_JWT, PS256_KEYS, *_FAPI_1),
     "fapi1_adv_mtls_par": (MUTUAL_TLS, *_FAPI_1),
@@ -116,7 +116,7 @@ def level_of(settings: Mapping[str, Any]) -> str:
 
 
 def rules_of(level: str) -> Rules:
-    """Return the rules of a level. An unknown level has all rules: a level that only a newer release knows then leads to refusals."""
+    """Return the rules of a level. For a level that this release does not know, return all rules: too strict is safe."""
     found = LEVELS.get(level)
     return tuple(dict.fromkeys(rule for rules in LEVELS.values() for rule in rules)) if found is None else found
 

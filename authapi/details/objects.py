@@ -50,7 +50,7 @@ def judge(details: tuple[Detail, ...], types: Mapping[str, DetailType], *, audie
 
 
 def accepted(details: tuple[Detail, ...], types: Mapping[str, DetailType], *, audience: str) -> tuple[Detail, ...]:
-    """Return the objects that `judge` accepts."""
+    """Return the objects that `judge` would accept, and drop the others."""
     return tuple(each for each in details if not _problem_at_api(each, types, audience))
 
 

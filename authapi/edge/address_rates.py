@@ -1,4 +1,5 @@
-"""Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory and no leases.
+"""Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory, and reserves no places in
+advance (unlike `rate_leases`).
 
 Counts are in approximate counters of fixed size in this process (`foundation.memory.sketch`). Redis adds up the counts of all processes,
 but only for IP addresses that have used more than an eighth of their limit. So a flood from many IP addresses causes no traffic to Redis.
@@ -117,6 +118,6 @@ async def charged_debt(tenant_id: str, origin: Origin) -> Rate:
 
 
 def charged_debt_in_thread(tenant_id: str, origin: Origin) -> Rate:
-    """Like `charged_debt`, but for use outside the event loop."""
+    """Like `charged_debt`, but for callers in a thread: blocks while it calls Redis."""
     note_refusal(origin.keys)
     return debts.count(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)

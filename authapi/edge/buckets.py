@@ -45,7 +45,7 @@ class Bucket:
         return buckets().take(self, owner, count)
 
     def times(self, factor: int) -> Bucket:
-        """Return a bucket with `factor` times the size and the refill rate."""
+        """Return a bucket with `factor` times the size and `factor` times the refill rate."""
         return self if factor == 1 else Bucket(f"{self.name}/{factor}", self.size * factor, self.seconds / factor)
 
     def has_one(self, *owner: str) -> bool:

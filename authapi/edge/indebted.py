@@ -43,7 +43,8 @@ def is_indebted(keys: tuple[AddressKey, ...]) -> bool:
 async def in_turn(keys: tuple[AddressKey, ...], work: Callable[[], Awaitable[Result]], *, is_slow: bool = False) -> Result:
     """Run `work`. Work of an IP address over the limit waits for the earlier work of all IP addresses over the limit.
 
-    Slow work waits only for slow work. A network connection has at most one waiting request.
+    Slow work waits only for slow work. Each network connection has at most one waiting request, which bounds the number of waiting
+    requests.
     """
     if not is_indebted(keys):
         return await work()

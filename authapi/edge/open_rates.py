@@ -1,8 +1,8 @@
 """Rate limits for requests without a credential: pages, published keys, sign-ups, requests for mails.
 
-A request is charged to the first of these budgets that is not used up: the budget of the browser if it has completed a login, of the IP
-address, of all anonymous callers of the tenant. During a flood, the tenant therefore still serves every browser and every IP address
-that has not reached its own limit.
+A request is charged to the first of these limits that is not used up: 1. the limit of the browser, if the browser has completed a login; 2.
+the limit of the IP address; 3. the limit of all anonymous callers of the tenant together. During a flood, the tenant therefore still serves
+every browser and every IP address that has not reached its own limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class StrangerRefused(Exception):
 
 
 def admitted_stranger(tenant_id: str, origin: Origin, browser: AddressKey | None = None) -> Rate:
-    """Charge one request and return the rate of the charged budget. May call Redis. Raises `StrangerRefused`."""
+    """Charge one request and return the rate of the limit to which it was charged. May call Redis. Raises `StrangerRefused`."""
     for counts, keys in _own(tenant_id, origin, browser):
         rate = counts.count(keys)
         if rate is not None and not rate.is_exceeded:
@@ -45,7 +45,7 @@ async def admitted_stranger_async(tenant_id: str, origin: Origin, browser: Addre
 
 
 def _own(tenant_id: str, origin: Origin, browser: AddressKey | None) -> Iterator[tuple[AddressRates, _Keys]]:
-    """Yield the budgets of the browser and of the IP address, in this order. Skip a budget that has no requests left."""
+    """Yield the limits of the browser and of the IP address, in this order. Skip a limit that has no requests left."""
     found: list[tuple[AddressRates, _Keys]] = [(browsers, (browser.at(tenant_id),))] if browser is not None else []
     found.append((visits, origin.keys_at(tenant_id)))
     return ((counts, keys) for counts, keys in found if keys and not counts.is_over(keys))

@@ -48,7 +48,8 @@ LOGINS = Bucket("login", 20, 6.0)
 RESETS = Bucket("change_password", 10, 60.0)
 # Contract 9.3: delegations of one user from one IP address: 10 at once, then 10 per minute.
 DELEGATIONS = Bucket("delegation", 10, 6.0)
-# Password resets from one IP address over all accounts: 100 at once, then one every 12 seconds. Each request creates a job and a log line.
+# Password resets from one IP address over all accounts: 100 at once, then one every 12 seconds. Each request creates a job and a line in
+# the sign-in log.
 RESETS_OF_ADDRESS = Bucket("change_password_address", 100, 12.0)
 # Mails that verify the email address of one account with a pending invitation: 3 at once, then one every five minutes.
 GUEST_MAILS = Bucket("guest_mail", 3, 300.0)

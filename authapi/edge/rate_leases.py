@@ -62,7 +62,7 @@ class RateLeases:
         first = last - amount + 1
         lease.places.extend(range(first + 1, last + 1))
         lease.size = max(1, min(_LARGEST, 2 * amount, (limit - last) // _SHARE))
-        # Within a window, numbers only increase.
+        # Within a window, the numbers from Redis only increase. So the window stays full after the first number above the limit.
         lease.is_full = lease.is_full or first > limit
         return first
 

@@ -126,7 +126,8 @@ class UnreadBodies:
         self._count(body, size)
 
     def _cut_larger(self, body: Body, size: int, candidates: list[Body]) -> None:
-        """Cut the largest unfinished body. If `body` would be larger than this body with `size` more bytes, raise `NoRoom` instead."""
+        """Cut the largest unfinished candidate. If `body` would be larger than this candidate after `size` more bytes, raise `NoRoom`
+        instead."""
         largest = max((one for one in candidates if one.is_unfinished), key=lambda one: one.size, default=None)
         if largest is None or largest is body or largest.size < body.size + size:
             raise NoRoom
@@ -134,7 +135,7 @@ class UnreadBodies:
         self._give_back(largest)
 
     def _of_largest_holder(self) -> list[Body]:
-        """Return the unfinished bodies of the IP address with the most bytes. Bodies of unknown addresses are not added up."""
+        """Return the unfinished bodies of the IP address with the most bytes. Each body of an unknown address counts separately."""
         held: Counter[str | int] = Counter()
         for one in self._bodies:
             if one.is_unfinished:

@@ -45,7 +45,7 @@ _COUNTING = 2
 # Number of wrong guesses after which a code is invalid.
 _MOST_FAILURES = 5
 _LONGEST_CODE = 64
-# Codes of the log (contract, logs): passed, failed, recovered, failed recovery, too many guesses.
+# Codes of the sign-in log (contract, logs): passed, failed, recovered, failed recovery, too many guesses.
 _PASSED, _FAILED, _RECOVERED, _NOT_RECOVERED, _LIMIT = (
     "gd_auth_succeed",
     "gd_auth_failed",

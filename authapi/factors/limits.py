@@ -31,7 +31,8 @@ class TooManyMessages(Exception):
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """The source of a proof. `browser` is the key of a browser in which this user has completed a login before, otherwise None."""
+    """The source of a proof. `browser` identifies a browser in which this user has completed a login before; None for every other
+    browser."""
 
     ip: str
     browser: AddressKey | None = field(default=None, repr=False)

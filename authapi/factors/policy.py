@@ -64,7 +64,7 @@ def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: C
 def due(demand: Demand, standing: Standing) -> Due:
     """Return the next step of the login.
 
-    In a remembered browser, the policy requires no factor, but a request of the client for one still does.
+    In a remembered browser, the policy requires no factor. A factor is still required if the client itself requests one.
     """
     if demand.policy is Policy.NEVER or contexts.SECOND_FACTOR in standing.methods:
         return Due.NOTHING
