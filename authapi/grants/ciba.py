@@ -55,8 +55,8 @@ def _exchanged(request: TokenRequest, client: Client, auth_req_id: str) -> Grant
     if row is None or client.is_public or row.application_id != client.pk:
         return _Waiting(CibaCase.INVALID_ID)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A stolen id is worthless without the key. A poll without the key is not recorded, so that an attacker cannot make the client poll
-        # too fast.
+        # A stolen id is worthless without the key. A poll without the key is not recorded. Otherwise polls of an attacker would count as
+        # polls of the client, and the client would get `slow_down`.
         return _Waiting(CibaCase.WRONG_DPOP_KEY)
     if row.used_at is not None:
         _punish(row, request, client)

@@ -44,7 +44,7 @@ _SIGN_UP_REFUSALS = {
 
 
 class PasskeyGrant(UserGrant):
-    """Logs a user in by the `auth_session` of a challenge, or creates the account of a registration. Each session works once."""
+    """Logs a user in by the `auth_session` of a challenge, or creates the account of a registration. Each `auth_session` works once."""
 
     name = "urn:okta:params:oauth:grant-type:webauthn"
 

@@ -90,7 +90,7 @@ def check_organization(request: TokenRequest, client: Client) -> None:
 def check_entitlement(request: TokenRequest, client: Client) -> None:
     """Raise `RequestRefused` if the client may not get the requested tokens for any user, or if a required key or certificate is missing.
 
-    Called before a user logs in, so that such a request costs no password hash, no code and no line in the log.
+    Called before a user logs in, so that such a request costs no password hash, no code and no line in the sign-in log.
     """
     asked = user_entitlement(host=request.host, client=client, user=None, audience=audience_of(request), scope=request.text("scope"))
     bound_to(binding(request), client=client, resource=asked.resource)
@@ -185,7 +185,8 @@ def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Gran
 def person_behind(request: TokenRequest, client: Client) -> Sender:
     """Return the IP address and user agent of the user.
 
-    An IP address that a trusted, authenticated client sends takes precedence over the address of the connection (contract, 9.9).
+    A trusted, authenticated client sends the IP address of the user in a header. This address takes precedence over the address from which
+    the request comes (contract, 9.9).
     """
     sender = sender_of(request)
     said = request.headers.get(FORWARDED_FOR, "").strip()

@@ -62,7 +62,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
-        # The block has revoked the tokens of the user. While the block lasts, the error names the block, because clients compare this text.
+        # Blocking the user has revoked this token. While the user is blocked, the error names the block, because clients compare this text.
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
@@ -79,11 +79,12 @@ def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: 
     """Tell whether the sender may use the token: its session is active, and the proof of its binding is valid."""
     scopes = row.scope.split()
     is_online = "online_access" in scopes and "offline_access" not in scopes
-    # The row of an expired session stays until a cleanup. The idle end is never after the absolute end.
+    # The row of an expired session stays until a task deletes it. The idle expiry is never after the absolute expiry, so this check is
+    # enough.
     if is_online and (row.session is None or row.session.idle_expires_at <= now):
         return False
-    # RFC 9449, 5 and RFC 8705, 4: the refresh token of a public client is bound to its key, because the client has no other authentication.
-    # Other clients may change their key.
+    # RFC 9449, 5 and RFC 8705, 4: the refresh token of a public client is bound to the key of the client, because the client has no other
+    # authentication. Other clients may change their key.
     return not (client.is_public and row.confirmation) or binding(request) == row.confirmation
 
 
@@ -111,5 +112,5 @@ def _not_in_policy(request: TokenRequest, audience: str) -> RequestRefused:
     return RequestRefused(OAuthCase.AUDIENCE_NOT_IN_POLICY, audience=audience[:200])
 
 
-# Scopes that belong to the login, not to the API of the token.
+# Scopes about the profile of the user. They stay if the client requests a token for another API.
 _KEPT = frozenset({"openid", "profile", "email", "phone", "address"})

@@ -82,8 +82,8 @@ def next_step(wish: Wish, situation: Situation) -> Step:
     """Return the next step.
 
     Raises `RequestRefused` if the wish is silent and a page is required, or if the required factors cannot be proven. Also raises
-    `RequestRefused` if the user of the requested login is a user whom the request excludes: otherwise the login would start again without
-    end (OpenID Connect Core 1.0, 3.1.2.1, `id_token_hint`).
+    `RequestRefused` if the user has just logged in, but the request expects another user or another connection. Otherwise the login page
+    would be shown again and again (OpenID Connect Core 1.0, 3.1.2.1, `id_token_hint`).
     """
     if situation.has_logged_in and not situation.is_usable:
         raise RequestRefused(LoginCase.LOGIN_REQUIRED)

@@ -26,14 +26,17 @@ _LONGEST_HEADER = 8192
 
 
 def known_browser(tenant_id: str, cookies: str) -> AddressKey | None:
-    """Return the key of the account that recently logged in with the browser of this `Cookie` header. None for an unknown browser."""
+    """Return the key under which requests from the browser of this `Cookie` header are counted. None for an unknown browser.
+
+    All browsers in which the same user has recently logged in have the same key.
+    """
     value = _value_of(cookies)
     mark = _mark_of(tenant_id, value) if value else None
     return AddressKey(mark) if mark else None
 
 
 def is_known_to(user: User, browser: AddressKey | None) -> bool:
-    """Tell whether the key belongs to a browser in which this user has completed a login."""
+    """Tell whether `browser`, a key from `known_browser`, belongs to a browser in which this user has completed a login."""
     return browser is not None and hmac.compare_digest(browser.name, _mark_for(user))
 
 

@@ -71,7 +71,8 @@ def keep_secret(answer: HttpResponse, secret: str) -> None:
 def meet(login: BrowserLogin, secret: str) -> bool:
     """Record the browser of a login. Return whether a mail notifies the user of the login.
 
-    No mail is sent for the first login of an account or for a known browser. Two concurrent requests with one value cause one mail.
+    No mail is sent for a known browser, for a browser with a session of the user, for the first login of an account, after `_MOST_MAILS`
+    mails in a day, or if the tenant has switched these mails off. Two concurrent requests from one browser cause one mail.
     """
     user, now = login.user, timezone.now()
     digest = digest_of(f"{secret}:{user.lasting_key}")

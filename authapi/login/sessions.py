@@ -98,8 +98,8 @@ def renew_session(
 def add_proof(session: Session, methods: Iterable[str]) -> str | None:
     """Record that the user has proven another factor. Return the new cookie value, None if the session has ended in the meantime.
 
-    The time of the login stays: a factor alone, such as a key next to the keyboard, must not count as a new login. The old cookie becomes
-    invalid, so that a cookie that an attacker planted between the two steps is useless (session fixation).
+    The time of the login stays: a factor alone, such as a security key that lies next to the keyboard, must not count as a new login. The
+    old cookie becomes invalid, so that a cookie that an attacker planted after the first factor is useless (session fixation).
     """
     secret, now = new_secret(), timezone.now()
     present = list(session.methods)

@@ -70,7 +70,7 @@ def kept_transaction(*, tenant_id: str, handle: str, browser: str) -> LoginTrans
 
 
 def transaction_of(tenant_id: str, key: int | None, *, browser: str) -> LoginTransaction | None:
-    """Return a login transaction by its key. None if the transaction belongs to another browser or has expired."""
+    """Return a login transaction by its primary key. None if the transaction belongs to another browser or has expired."""
     rows = LoginTransaction.objects.of(tenant_id).select_related("client", "session")
     return rows.filter(pk=key, browser_digest=digest_of(browser), expires_at__gt=timezone.now()).first() if key is not None else None
 
@@ -108,7 +108,7 @@ def drop_code(row: LoginTransaction) -> None:
 
 
 def bind(row: LoginTransaction, session: Session) -> None:
-    """Bind the row to this session and forget the progress of another session. Does not save the row."""
+    """Bind the row to this session. If this is another session than before, forget the results of the pages. Does not save the row."""
     if row.session_id == session.pk:
         return
     # Keep the organization, because it may have been chosen before the user was known.

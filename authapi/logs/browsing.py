@@ -1,8 +1,8 @@
-"""Reads the sign-in log for the admin: newest first, one page at a time, from any line.
+"""Reads the sign-in log for the admin: newest line first, one page at a time. A page can start at any line.
 
-A page needs no count of lines and no offset, so its cost does not depend on the length of the log. The tenant, a user id of a tenant and
-the times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this limit has
-`is_partial`.
+A page needs no count of lines and no offset, so its cost does not depend on the number of lines in the sign-in log. The tenant, a user id
+of a tenant and the times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this
+limit has `is_partial`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The start of a page: directly before (older than) or after (newer than) the line with this time and id."""
+    """The start of a page: the page contains the next older lines than the line with this time and id, or the next newer lines with
+    `is_newer`."""
 
     created_at: datetime
     key: str
@@ -89,7 +90,7 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
 
 
 def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
-    """Return the lines that follow the place, in the order of an index. Without a place, return all lines."""
+    """Return the lines that follow the place, nearest line first. Without a place, return all lines, newest first."""
     # An operator who has not chosen a tenant sees all tenants.
     rows = SignIn.all_tenants.all() if question.tenant_id is None else SignIn.objects.of(question.tenant_id)
     if "|" in question.user and question.tenant_id is not None:

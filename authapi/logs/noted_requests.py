@@ -14,14 +14,14 @@ from typing import Any
 from foundation.json_values import storable
 from foundation.secrets.hidden_values import HIDDEN, is_secret, shown
 
-# Maximum number of characters of a logged body. A page of the log has up to 100 lines, each with a body.
+# Maximum number of characters of a stored body. A page of `GET /logs` has up to 100 lines, each with a body.
 LONGEST_BODY = 8_000
 LONGEST_PATH = 1_000
 _LONGEST_QUERY = 2_000
 _MOST_NAMES = 50
-# The log contains only the names, booleans and numbers in these members. The schemas of options and secrets are in their services only
-# (docs/adr/0075), so this module cannot tell which of their values are secret. `link_with` is a token. A client may send tokens in `ids` by
-# mistake. `data` is an event.
+# A line contains only the names, booleans and numbers of these members. Only the services have the schemas of `options` and `secrets`
+# (docs/adr/0075), so this module cannot tell which values are secret. `link_with` is a token. A client may send tokens in `ids` by mistake.
+# `data` is an event.
 _NAMES_ONLY = frozenset({"options", "secrets", "addons", "link_with", "ids", "data", "pem"})
 # JSON web tokens, private keys, bearer tokens and addresses with credentials are hidden under any name.
 _LOOKS_SECRET = re.compile(

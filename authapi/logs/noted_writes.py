@@ -46,7 +46,7 @@ def writing_of(request: Request, claims: VerifiedToken, operation: Operation, kw
 
 
 def note_response(under_way: Writing, response: Response) -> None:
-    """Write the log line of a write after its response, unless the transaction of the write has already written the line."""
+    """Write the administrative line of a write after its response, unless the transaction of the write has already written the line."""
     message = response.data.get("message", "") if isinstance(response.data, dict) else ""
     note_answer(under_way, status=response.status_code, message=noted_message(str(message)))
 

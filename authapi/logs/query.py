@@ -1,4 +1,4 @@
-"""The query language of the log, a subset of Lucene's: fields with values, `AND`, `OR`, `NOT`, groups, ranges of dates.
+"""The query language of `GET /logs`, a subset of Lucene's: fields with values, `AND`, `OR`, `NOT`, groups, ranges of dates.
 
     type:(fp OR fu) AND user_name:"ada@example.com" AND date:[2026-01-01 TO *]
 

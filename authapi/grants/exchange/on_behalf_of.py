@@ -152,7 +152,7 @@ def _seconds(resource: ApiResource, *bounds: AccessTokenClaims | None) -> int:
 
 
 def _acting(client: Client, subject: AccessTokenClaims, actor: AccessTokenClaims | None, grant: GrantTerms) -> Mapping[str, Any] | None:
-    """Return the `act` claim of the new token (RFC 8693, 4.1): the present actor, with earlier actors nested in it.
+    """Return the `act` claim of the new token (RFC 8693, 4.1): the actor of this exchange, with earlier actors nested in it.
 
     With a grant for impersonation the client does not appear in the token; earlier actors stay.
     """
