@@ -30,7 +30,8 @@ ENV PATH=/opt/identity/.venv/bin:$PATH \
 USER 10001:10001
 EXPOSE 8000
 VOLUME /var/lib/identity
-# A web process closes its streams within 8 seconds before it ends. Stop it with a grace period of 25 seconds.
+# After SIGTERM, a web process closes its event streams within 8 seconds, answers the remaining requests, and ends. Stop it with a grace
+# period of 25 seconds.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "deploy/container/healthy.py"]
 CMD ["python", "-m", "uvicorn", "--host", "0.0.0.0", "--port", "8000", "--http", "config.http_protocol:HttpProtocol", "--ws", "none", "--no-access-log", "--no-server-header", "--no-proxy-headers", "--backlog", "4096", "--limit-concurrency", "20000", "--timeout-keep-alive", "75", "--timeout-graceful-shutdown", "12", "config.asgi:application"]

@@ -82,17 +82,17 @@ soak: dev ## Keep streams open through one fault per minute and check for growth
 bench: dev ## Measure the figures of the service on this machine
 	@exec $(PY) -m benchmarks
 
-bench-stream: dev ## Compare the event stream with other servers, in docs/performance.md; OPTIONS=--quick for a trial run
+bench-stream: dev ## Compare the event stream with other servers, and write docs/performance.md; OPTIONS=--quick writes nothing
 	@exec $(PY) -m benchmarks.stream $(or $(OPTIONS),--document)
 
-bench-auth: dev ## Compare token requests with npm oidc-provider, in docs/performance.md
+bench-auth: dev ## Compare token requests with npm oidc-provider, and write docs/performance.md
 	@$(PY) -m config.launcher.peers
 	@exec $(PY) -m benchmarks auth --document
 
-bench-provisioning: dev ## Measure deliveries, recovery, memory and lists, in docs/performance.md; OPTIONS=--quick for a trial run
+bench-provisioning: dev ## Measure deliveries, recovery, memory and lists, and write docs/performance.md; OPTIONS=--quick writes nothing
 	@exec $(PY) -m benchmarks.provisioning $(or $(OPTIONS),--document)
 
-bench-scale: dev ## Measure how costs grow with tenants, log, streams and web processes, in docs/performance.md; OPTIONS=--quick for a trial run
+bench-scale: dev ## Measure how costs grow with tenants, log, streams and web processes, and write docs/performance.md; OPTIONS=--quick writes nothing
 	@exec $(PY) -m benchmarks.scale $(or $(OPTIONS),--document)
 
 check: static test ## Run all checks: lint, types, contracts, migrations, settings, tests
