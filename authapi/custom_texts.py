@@ -24,7 +24,7 @@ from foundation.tenancy import current_tenant
 # Other processes see a change within this time.
 _REMEMBERED_SECONDS = 1.0
 PLACEHOLDER = re.compile(r"\$\{(\w*)\}")
-# The placeholders in the texts of the service, with the names under which administrators see them.
+# The placeholders in the default texts, with the names under which administrators see them.
 _NAMES_IN_CATALOGUES = {
     "application": "clientName",
     "tenant": "companyName",
@@ -103,6 +103,6 @@ def client_values(client: Client) -> dict[str, str]:
 
 
 def default_text(screen: Screen, key: str) -> str:
-    """Return the text of the service in the active language, with placeholders as tenants write them and without HTML tags."""
+    """Return the default text in the active language, with placeholders as tenants write them and without HTML tags."""
     text = re.sub(r"</?strong>", "", gettext(screen.texts[key]))
     return re.sub(r"%\((\w+)\)s", lambda match: f"${{{_NAMES_IN_CATALOGUES.get(match.group(1), match.group(1))}}}", text)

@@ -17,7 +17,7 @@ KIND = "address_notice"
 
 
 def tell_former_address(user: User, *, former_email: str, **_: object) -> None:
-    """Queue a mail to the former address of a changed account, in the transaction of the change.
+    """Queue a mail to the former email address of a changed account, in the transaction of the change.
 
     Sends nothing if the tenant has no mail server or has disabled this mail: a missing mail must not make the change fail. Users of
     upstream providers get no mail: the provider verifies their address and notifies them.

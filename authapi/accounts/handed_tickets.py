@@ -1,4 +1,4 @@
-"""Tickets that applications request and deliver themselves: links that set a password or verify an address.
+"""Tickets that applications request and deliver themselves: links that set a password or verify an email address.
 
 These tickets are in the same table as the tickets of mailed links. The row also contains the return URL. The link never contains the return
 URL, so that only the administrators of the tenant decide where the browser is sent after a link was used.
@@ -57,7 +57,7 @@ class WayBack:
 def create_password_ticket(*, user: User, way_back: WayBack, marks_verified: bool, password: str = "", address: str = "") -> str:
     """Return a link at which a user sets a new password, or confirms the given `password`.
 
-    Raises `NotSupported` for a user whose connection is not a database, `Invalid` for an invalid result address, and
+    Raises `NotSupported` for a user whose connection is not a database, `Invalid` for an invalid `result_url`, and
     `PasswordTooWeak`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
@@ -83,8 +83,8 @@ def create_password_ticket(*, user: User, way_back: WayBack, marks_verified: boo
 def create_email_ticket(*, user: User, way_back: WayBack, identity: tuple[str, str] | None, address: str = "") -> str:
     """Return a link at which a user verifies the email address of the account or of a linked `identity` (provider, id).
 
-    Raises `NotFound` if the identity is not linked to the user, and `Invalid` if there is no email address to verify or the result
-    address is invalid.
+    Raises `NotFound` if the identity is not linked to the user, and `Invalid` if there is no email address to verify or `result_url` is
+    invalid.
     """
     _check(way_back)
     client = {"client_id": way_back.client.client_id} if way_back.client else {}

@@ -44,7 +44,7 @@ def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
         use_up(user, purpose)
     void(user, AccountTicket.Purpose.ENROLLMENT)
     forget_all_browsers(user)
-    # An attacker with the old password may have requested an address change.
+    # An attacker with the old password may have requested a change of the email address.
     void_address_changes(user)
     end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.PASSWORD_CHANGED, except_id=_kept.get() or None)
     revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)

@@ -111,7 +111,8 @@ def _set_new_password(tenant_id: str, secret: str, password: str, ip: str, user_
 
 
 def _verification(ticket: AccountTicket, user: User) -> dict[str, Any]:
-    # The user received a mailed link at the address. A link from an application may have arrived through any channel.
+    # A mailed link proves the email address, because the user received it there. A link from an application may have arrived through any
+    # channel.
     is_proven = user.email and ticket.parameters.get("marks_verified", True)
     return {"email_verified": True} if is_proven and not user.email_verified else {}
 

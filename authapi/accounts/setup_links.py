@@ -106,7 +106,7 @@ def create_setup_link(
 
     `adds` allows a link for a user who already has a factor; the user must prove this factor first. The mail is sent to `recipient`,
     otherwise to the address of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail
-    without an address, `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
+    without a recipient, `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)
@@ -141,7 +141,7 @@ def open_setup(*, tenant_id: str, secret: str, browser: str) -> Setup:
 def kinds_for(user: User, kind: str = "") -> tuple[str, ...]:
     """Return the kinds of factors that a user can set up with a link, strongest first. With `kind`, no other kind is returned.
 
-    As at a login, codes by mail are sent only to the address of the profile. A kind that repeats the user's login method is left out.
+    As at a login, codes by mail are sent only to the email address of the profile. A kind that repeats the user's login method is left out.
     """
     kinds = (each for each in usable_kinds(user.tenant_id) if KINDS[each].repeats != user.connection.strategy and kind in ("", each))
     return tuple(each for each in kinds if each != EMAIL or _may_add_email(user))
@@ -185,7 +185,7 @@ def begin_address(setup: Setup, *, prover: Prover, kind: str, address: str = "")
 
 
 def confirm(setup: Setup, *, prover: Prover, kind: str, code: str) -> SetUp:
-    """Confirm an app, a phone or an address with its code, and use up the link.
+    """Confirm an authenticator app, a phone or an email address with its code, and use up the link.
 
     Raises `WrongProof`, `TooManyGuesses`, `ProofNeeded`, `SetupOver`, and the errors of `open_setup`.
     """

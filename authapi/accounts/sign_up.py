@@ -93,7 +93,7 @@ class SignUpRefused(Exception):
 
 
 def sign_up(request: SignUp) -> User:
-    """Create the user with its event and, if configured, a mail that verifies the address. Return the user.
+    """Create the user with its event and, if configured, a mail that verifies the email address. Return the user.
 
     The caller binds the context of the event. Raises `SignUpRefused`. A password is hashed even if the identifier is taken, so that the
     response time does not reveal that the identifier is taken.

@@ -1,4 +1,4 @@
-"""Throttles suspicious IP addresses: an address with failed logins at many accounts, or with many sign-ups, is refused for a while.
+"""Throttles suspicious IP addresses: an IP address with failed logins at many accounts, or with many sign-ups, is refused for a while.
 
 Contract 9.10 to 9.13. A stage is a step with its own count of attempts: login, sign-up or token exchange. The counts are buckets in Redis,
 or in each process while Redis is unavailable: losing a bucket is acceptable, because buckets only slow down an attack. Blocks of accounts
@@ -24,7 +24,7 @@ from foundation.database.transactions import unit_of_work
 from foundation.memory.ttl_cache import Remembered
 
 LOGIN, SIGN_UP, EXCHANGE = "pre-login", "pre-user-registration", "pre-custom-token-exchange"
-# `max_attempts` is the number of attempts of an address; `rate` is the number of milliseconds after which the address gets one more
+# `max_attempts` is the number of attempts of an IP address; `rate` is the number of milliseconds after which the IP address gets one more
 # attempt.
 DEFAULTS: dict[str, Any] = {
     "enabled": True,
@@ -33,7 +33,7 @@ DEFAULTS: dict[str, Any] = {
     "stage": {
         LOGIN: {"max_attempts": 100, "rate": 864_000},
         SIGN_UP: {"max_attempts": 50, "rate": 1200},
-        # The values of the upstream system: after 10 refused tokens, an address gets one attempt every ten minutes.
+        # The values of the upstream system: after 10 refused tokens, an IP address gets one attempt every ten minutes.
         EXCHANGE: {"max_attempts": 10, "rate": 600_000},
     },
 }
@@ -41,7 +41,7 @@ DEFAULTS: dict[str, Any] = {
 _NOTED_EVERY = timedelta(minutes=1)
 # If an IP address is blocked again after a longer pause than this, the block is reported as new.
 _SAME_ATTACK = timedelta(hours=1)
-# One mail per hour: an attack from thousands of addresses must not flood the administrators.
+# One mail per hour: an attack from thousands of IP addresses must not flood the administrators.
 _TOLD_EVERY = timedelta(hours=1)
 
 
@@ -56,12 +56,12 @@ class Suspicion:
 
     @property
     def blocks(self) -> bool:
-        """Whether an address without remaining attempts is refused."""
+        """Whether an IP address without remaining attempts is refused."""
         return self.is_enabled and "block" in self.shields
 
     @property
     def notifies(self) -> bool:
-        """Whether administrators are notified of a blocked address."""
+        """Whether administrators are notified of a blocked IP address."""
         return self.is_enabled and "admin_notification" in self.shields
 
 
@@ -73,7 +73,8 @@ def suspicion_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
-    """Tell whether an address is refused because it has no attempts left at a stage. Uses up no attempt, and records a block."""
+    """Tell whether an IP address is refused because it has no attempts left at a stage. Uses up no attempt. If none is left, records the
+    block."""
     rules = remembered_suspicion.get(tenant_id)
     if not _applies(rules, ip) or rules.buckets[stage].has_one(tenant_id, counted_address(ip)):
         return False
@@ -82,7 +83,7 @@ def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
 
 
 def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
-    """Count an attempt of an address at a stage. Return False if the attempt is refused because the address has none left."""
+    """Count an attempt of an IP address at a stage. Return False if the attempt is refused because the IP address has no attempts left."""
     rules = remembered_suspicion.get(tenant_id)
     if not _applies(rules, ip) or rules.buckets[stage].takes(tenant_id, counted_address(ip)):
         return True
@@ -91,19 +92,19 @@ def count_attempt(tenant_id: str, ip: str, stage: str) -> bool:
 
 
 def rate_of_suspicious(tenant_id: str, stage: str) -> Rate:
-    """Return the rate limit to report to an address that has no attempts left at a stage."""
+    """Return the rate limit to report to an IP address that has no attempts left at a stage."""
     return Rate.of_empty(remembered_suspicion.get(tenant_id).buckets[stage])
 
 
 def is_address_blocked(tenant_id: str, ip: str) -> bool:
-    """Tell whether an address is refused at any stage now. Records nothing."""
+    """Tell whether an IP address is refused at any stage now. Records nothing."""
     rules = remembered_suspicion.get(tenant_id)
     owner = (tenant_id, counted_address(ip))
     return rules.blocks and _applies(rules, ip) and not all(bucket.has_one(*owner) for bucket in rules.buckets.values())
 
 
 def lift_address(tenant_id: str, ip: str) -> None:
-    """Restore all attempts of an address at every stage. Idempotent. An IPv6 address shares its attempts with its /64 network."""
+    """Restore all attempts of an IP address at every stage. Idempotent. An IPv6 address shares its attempts with its /64 network."""
     _lift(tenant_id, counted_address(ip))
 
 
@@ -121,7 +122,7 @@ def _lift(tenant_id: str, address: str) -> None:
 
 
 def _applies(rules: Suspicion, ip: str) -> bool:
-    # A trusted proxy that does not forward client addresses hides many clients. They must not count as one suspicious address.
+    # A trusted proxy that does not forward the IP addresses of clients hides many clients. They must not count as one suspicious address.
     is_hidden = compiled(settings.TRUSTED_PROXIES).has(ip)
     return (rules.blocks or rules.notifies) and bool(counted_address(ip)) and not is_hidden and not is_listed(ip, rules.allowlist)
 

@@ -25,7 +25,7 @@ _OPEN_HOSTS = frozenset(
 
 
 def wildcard_problem(address: str) -> str | None:
-    """Return the reason why an address with a wildcard must not be registered. None for a valid address, with or without wildcard.
+    """Return the reason why a URL with a wildcard must not be registered. None for a valid URL, and for a URL without a wildcard.
 
     A wildcard replaces the first label in the host of an https address. The rest of the host must not be a public name, whose subdomains
     have different owners.
@@ -55,7 +55,7 @@ def is_registered(address: str, registered: Iterable[str], *, takes_wildcards: b
 
 
 def matches_wildcard(address: str, pattern: str) -> bool:
-    """Tell whether an address matches a pattern and differs only in the wildcard label."""
+    """Tell whether a URL is equal to `pattern` except for the wildcard, which stands for exactly one label."""
     if "*" not in pattern or wildcard_problem(pattern) is not None:
         return False
     rest = pattern.partition("*")[2]

@@ -1,4 +1,4 @@
-"""The addresses to which a browser may be sent after a logout. Pure."""
+"""The URLs to which a browser may be sent after a logout. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 
 def is_allowed(address: str, registered: Iterable[str]) -> bool:
-    """Tell whether an address is registered. Query and fragment are not compared.
+    """Tell whether a URL is registered. Query and fragment are not compared.
 
     `https://*.example.com/...` matches exactly one label below the domain. It does not match the domain itself or deeper labels.
     """
@@ -24,8 +24,7 @@ def is_allowed(address: str, registered: Iterable[str]) -> bool:
 
 
 def _split(address: str) -> SplitResult | None:
-    # Browsers read a backslash as a slash and drop control characters, so a browser could load another address than the address that was
-    # compared.
+    # Browsers read a backslash as a slash and drop control characters, so a browser could load another URL than the URL that was compared.
     if not address.isprintable() or "\\" in address or " " in address:
         return None
     try:
@@ -52,7 +51,7 @@ def _matches(requested: SplitResult, pattern: str) -> bool:
 
 
 def front_channel_problem(address: str, callbacks: Iterable[str]) -> str | None:
-    """Return why an address cannot be loaded at a logout (OpenID Connect Front-Channel Logout 1.0, 2). None for a valid address."""
+    """Return why a URL cannot be loaded in a frame at a logout (OpenID Connect Front-Channel Logout 1.0, 2). None for a valid URL."""
     parts = _split(address)
     if parts is None or parts.scheme not in ("https", "http") or "#" in address or not _HOST.fullmatch(parts.netloc):
         return "Expected a web address without a fragment."

@@ -104,15 +104,15 @@ browsers = AddressRates("browser", browser_figure, is_switchable=True)
 
 
 def debt_of(tenant_id: str, origin: Origin) -> Rate:
-    """Return the rate of an address at a tenant, with the number of refused requests that are left.
+    """Return the rate of an IP address at a tenant, with the number of requests that may still be refused.
 
-    The full limit if the address is unknown.
+    The full limit if the IP address is unknown.
     """
     return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 
 
 async def charged_debt(tenant_id: str, origin: Origin) -> Rate:
-    """Charge a refused request to its address. Return the rate that decides whether the response becomes a 429."""
+    """Charge a refused request to its IP address. Return the rate that decides whether the response becomes a 429."""
     note_refusal(origin.keys)
     return await debts.count_async(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 

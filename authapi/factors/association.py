@@ -74,14 +74,14 @@ def confirm_app(prover: Prover, code: str) -> Proven:
 
 
 def confirm_address(prover: Prover, challenge: FactorChallenge, code: str) -> Proven:
-    """Confirm the phone or address that received a code. Raises `WrongProof` and `TooManyGuesses`."""
+    """Confirm the phone or email address that received a code. Raises `WrongProof` and `TooManyGuesses`."""
     if challenge.factor is None:
         raise NotFound("The enrollment has expired. Begin again.")
     return confirm_sent(prover, challenge.factor, code, challenge=challenge)
 
 
 def confirm_sent(prover: Prover, factor: EnrolledFactor, code: str, *, challenge: FactorChallenge | None = None) -> Proven:
-    """Confirm a phone or address with a code of the latest messages, or only of the message that `challenge` names.
+    """Confirm a phone or email address with a code of the latest messages, or only of the message that `challenge` names.
 
     Raises `WrongProof` and `TooManyGuesses`.
     """

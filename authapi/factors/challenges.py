@@ -121,7 +121,7 @@ def bound_to_session(session_id: str) -> str:
 
 @unit_of_work
 def send_code(prover: Prover, factor: EnrolledFactor, *, purpose: str = USE) -> Sent:
-    """Send a code to the address of a factor. Raises `CannotSend` if no sender is configured, and `TooManyMessages`."""
+    """Send a code to the phone or email address of a factor. Raises `CannotSend` if no sender is configured, and `TooManyMessages`."""
     user = prover.user
     require_sender(user.tenant_id, factor.kind)
     take_message(user, factor.address)

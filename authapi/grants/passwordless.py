@@ -77,7 +77,7 @@ def _named(request: TokenRequest, client: Client) -> tuple[Connection, Address]:
 
 
 def _of_session(request: TokenRequest, client: Client, session: str) -> tuple[Connection, Address]:
-    """Return the connection and address of a challenge of this client.
+    """Return the connection of a challenge of this client, and the email address or phone number to which the code was sent.
 
     The address comes from the row, so that no request can replace the address.
     """

@@ -99,7 +99,8 @@ class OtpGrant(SecondFactorGrant):
 
 
 class OobGrant(SecondFactorGrant):
-    """A code that was sent by text message or mail. The first code confirms an address whose enrollment `/mfa/associate` began."""
+    """A code that was sent by text message or mail. The first code confirms a phone or email address whose enrollment `/mfa/associate`
+    began."""
 
     name = f"{_PREFIX}mfa-oob"
     wrong = FactorCase.WRONG_BINDING_CODE

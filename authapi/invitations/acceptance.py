@@ -1,4 +1,4 @@
-"""Accepts an invitation, once, for the user with the invited address. Adds membership, roles and metadata in one transaction."""
+"""Accepts an invitation, once, for the user with the invited email address. Adds membership, roles and metadata in one transaction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Guest:
 
 
 def is_addressed_to(invitation: Invitation, user: User) -> bool:
-    """Tell whether the invitation is for the address of this user."""
+    """Tell whether the invitation is for the email address of this user."""
     return bool(user.email) and (user.email or "").lower() == invitation.email.lower()
 
 
@@ -54,7 +54,7 @@ def accept_invitation(invitation: Invitation, guest: Guest) -> Invitation:
     1. Lock the user, the organization and the invitation. 2. Repeat all checks, because the rows may have changed since the page was shown.
     3. Add the member and the roles. 4. Set metadata if the user is newer than the invitation. 5. Mark the invitation as accepted.
 
-    If the mailed link has proven the mailbox, the address of a database user becomes verified. Raises `InvitationOver`,
+    If the mailed link has proven the mailbox, the email address of a database user becomes verified. Raises `InvitationOver`,
     `InvitationOfAnother`, `AddressUnproven`, or `NotFound` for a deleted user or organization.
     """
     tenant_id = invitation.tenant_id

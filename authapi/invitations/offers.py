@@ -65,7 +65,7 @@ def create_invitation(*, tenant_id: str, organization_id: str, wanted: NewInvita
     """Create an invitation and, if requested, queue its mail.
 
     Raises `NotFound` for an organization, application, connection or role that does not exist, `Invalid` for invalid values, and
-    `Conflict` if the address has too many open invitations to the organization.
+    `Conflict` if the email address has too many open invitations to the organization.
     """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     client = _client(tenant_id, wanted.client_id)

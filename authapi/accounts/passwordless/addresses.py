@@ -33,12 +33,12 @@ class Address:
 
     @property
     def field(self) -> str:
-        """The field of a user that stores the address."""
+        """The field of a user that stores an address of this channel."""
         return "email" if self.channel is Channel.EMAIL else "phone_number"
 
     @property
     def proof_field(self) -> str:
-        """The field of a user that tells whether the address is verified."""
+        """The field of a user that tells whether an address of this channel is verified."""
         return "email_verified" if self.channel is Channel.EMAIL else "phone_verified"
 
     @property
@@ -60,7 +60,8 @@ def channel_of(connection: Connection) -> Channel | None:
 
 
 def read_address(channel: Channel, typed: str, *, countries: Collection[str] = ()) -> Address:
-    """Return the address that a user typed. Raises `AddressOdd`. `countries` limits phone numbers; empty allows all."""
+    """Return the normalized form of the address that a user typed. Raises `AddressOdd`. `countries` limits phone numbers; empty allows
+    all."""
     text = typed.strip()
     if not text or len(text) > LONGEST or text_problem(text):
         raise AddressOdd

@@ -1,4 +1,4 @@
-"""Finds the user of a proven address, creates the user at the first login if allowed, and marks the address as verified."""
+"""Finds the user of a proven email address or phone number, creates the user if allowed, and marks the address as verified."""
 
 from __future__ import annotations
 

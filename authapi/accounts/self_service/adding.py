@@ -85,7 +85,7 @@ def begin_address(own: OwnAct, user: User, *, prover: Prover, kind: str, address
 
 
 def confirm(own: OwnAct, *, prover: Prover, kind: str, code: str) -> Added:
-    """Confirm an app, a phone or an address with its code.
+    """Confirm an authenticator app, a phone or an email address with its code.
 
     Raises `WrongProof`, `TooManyGuesses`, `ProofNeeded` and `SetupOver`.
     """

@@ -23,6 +23,6 @@ def kept_address(tenant_id: str, sent: str | None) -> str | None:
         parts = urlsplit(sent)
         host, _ = split_authority(parts.netloc)
     except ValueError:
-        # The value is not an address. The service reports the error.
+        # The value is not a URL. `services.branding` reports the error.
         return sent
     return parts.path if is_own_picture(parts.path) and host in hosts_of(tenant_id) else sent

@@ -93,7 +93,7 @@ class BrandingEndpoint(Endpoint):
 
 
 def _member(name: str) -> str:
-    """Return the API name of a setting that the service refused."""
+    """Return the API name of a setting that `services.branding` refused."""
     stored = name.removeprefix("branding.")
     of_colors = {kept: f"colors.{wire}" for wire, kept in _COLORS.items()}
     return of_colors.get(stored, "font.url" if stored == "font_url" else stored)

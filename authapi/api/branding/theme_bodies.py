@@ -23,7 +23,7 @@ _NAME = RegexValidator(r"\A[^<>]*\Z", "String does not match pattern ^[^<>]*$")
 
 @extend_schema_field({"type": "number"})
 class Number(serializers.Field[float, Any, float, Any]):
-    """A JSON number. The service checks its bounds and names the member in the error."""
+    """A JSON number. `services.branding` checks its bounds and names the member in the error."""
 
     default_error_messages = {"invalid": "Expected type number"}
 

@@ -27,7 +27,8 @@ class CustomTexts(Closed):
     """Screens by name, each with its texts by key. `services.custom_texts` checks the names."""
 
     def get_fields(self) -> dict[str, Any]:
-        """Return a field for every screen of every prompt, for the OpenAPI document. The service checks which screens a prompt has."""
+        """Return a field for every screen of every prompt, for the OpenAPI document. `services.custom_texts` checks which screens a prompt
+        has."""
         return {name: JsonObject(required=False) for screens in PROMPTS.values() for name in screens}
 
 
