@@ -122,11 +122,11 @@ def endings(now: datetime) -> tuple[Ending, ...]:
     return (
         # After a token has expired, its revocation is no longer needed.
         Ending(RevokedToken, over("expires_at")),
-        # From this time on, the assertion is refused because of its age, so the row is no longer needed.
+        # After `expires_at`, the assertion is refused because of its age, so the row is no longer needed.
         Ending(UsedAssertion, over("expires_at")),
         Ending(AuthorizationCode, over("expires") & Q(used_at=None) | over("expires", kept=_REPLAY_KNOWN)),
         Ending(LoginTransaction, over("expires_at")),
-        # A browser that uses a ticket deletes its row. These tickets were never used.
+        # The use of a ticket deletes its row. The rows that expire belong to tickets that were never used.
         Ending(LoginTicket, over("expires_at")),
         Ending(LogoutTransaction, over("expires_at")),
         # The authorization response deletes the pushed request. An expired request is kept for this time, because a login that started

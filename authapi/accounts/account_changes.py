@@ -44,7 +44,10 @@ def keeps_address(user: User) -> bool:
 
 
 def end_with_identity(sender: type[LinkedIdentity], instance: LinkedIdentity, **_: Any) -> None:
-    """End the sessions of an unlinked identity, and revoke their refresh tokens. Signal receiver, runs in the same transaction."""
+    """End the sessions that began at the connection of an unlinked identity. Signal receiver, runs in the same transaction.
+
+    Also revokes the refresh tokens that were issued in these sessions.
+    """
     begun = Session.objects.of(instance.tenant_id).filter(user_id=instance.user_id, connection_id=instance.connection_id)
     for session in begun.select_related("user").order_by("pk"):
         offline = RefreshToken.objects.of(instance.tenant_id).filter(sid=session.pk, revoked__isnull=True)

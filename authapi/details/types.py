@@ -82,7 +82,8 @@ def _problems_of_sentence(sentence: str, schema: Mapping[str, Any]) -> Iterable[
 
 
 def _may_have(schema: Any, path: list[str]) -> bool:
-    """Tell whether objects of the schema can have a member, judging only by `properties`."""
+    """Tell whether objects of the schema can have a member. Only `properties` is checked: if other keywords may allow the member, return
+    True."""
     if not path or not isinstance(schema, dict) or any(name in schema for name in _COMBINING) or "properties" not in schema:
         return True
     return path[0] in schema["properties"] and _may_have(schema["properties"][path[0]], path[1:])

@@ -21,8 +21,8 @@ _MOST_DETAILS = 50
 def needs_consent(client: Client, user: User, terms: Terms) -> bool:
     """Tell whether the user must allow the terms before the client gets them.
 
-    A first-party client needs no consent if the API allows clients to skip consent, or if only the profile is requested. Details always
-    require a consent: a new amount, account or recipient is a new decision.
+    A first-party client needs no consent if the API allows clients to skip consent, or if only the profile is requested. Details that the
+    consent does not contain yet always need a consent, even for a first-party client: a new amount, account or recipient is a new decision.
     """
     is_implied = client.is_first_party and terms.is_implied_for_first_party
     if is_implied and not terms.details:

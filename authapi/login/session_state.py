@@ -38,7 +38,7 @@ def session_state(session: Session, client: Client, address: str) -> str:
 
 
 def browser_state(session: Session) -> str:
-    """Return the value of the cookie. Applications know the id of the session, but cannot compute the value without the key."""
+    """Return the value of the cookie that scripts read. Applications know the id of the session, but lack the key to compute the value."""
     key = next(iter(settings.DIGEST_KEYS.values()))
     text = f"session-state\x00{session.tenant_id}\x00{session.pk}"
     return base64.urlsafe_b64encode(hmac.digest(key.encode(), text.encode(), hashlib.sha256)).decode().rstrip("=")

@@ -20,7 +20,8 @@ _LONGEST_CORRELATION_ID = 64
 # Collections whose path has the id of a user first: `users/{id}/...`. Other paths may contain a user id as `.../members/{user_id}/...`.
 _OF_USERS = frozenset({"users", "user-blocks"})
 _PREFIX = "/api/v2/"
-# The body of this operation contains only the requested part of the id of a new user. Other bodies name an existing user.
+# In the body of this operation, `user_id` is only a part of the id that the new user gets. In other bodies, `user_id` names an existing
+# user.
 _CREATE_USER = "create_user"
 
 

@@ -13,7 +13,7 @@ PART_CONTRAST = 3.0
 # The luminance at which black and white have equal contrast.
 _MIDDLE = 0.179
 _COLOR = re.compile(PATTERN)
-# Number of halvings after which the share of black or white is exact to one part in 255.
+# The share of black or white is found by halving an interval. After this number of halvings, the share is exact to one part in 255.
 _HALVINGS = 9
 
 

@@ -14,7 +14,7 @@ def linked_to(user: User) -> list[LinkedIdentity]:
 
 @own_act("Unlinked a login")
 def unlink(own: OwnAct, user: User, *, provider: str, identifier: str) -> None:
-    """Unlink an identity from the account. The identity becomes a separate account, and the sessions of the identity end.
+    """Unlink an identity from the account. The identity becomes a separate account. The sessions that began with this identity end.
 
     Raises `NotFound` for an identity of another user, `NotSupported` for the primary identity, and `AlreadyExists`.
     """
