@@ -1,4 +1,4 @@
-"""Bulk acts on rows of authapi that staff have selected in a list. Each act calls the service for a single row."""
+"""Bulk acts on rows of authapi that staff have selected in a list. Each act calls the service function for one row at a time."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _end_session(row: Session) -> None:
 
 
 def revoke_token(row: RefreshToken) -> None:
-    """Revoke a refresh token and its successors."""
+    """Revoke the whole lineage of a refresh token, which includes its successors."""
     revoke_refresh_tokens(tenant_id=row.tenant_id, ids=[row.wire_id])
 
 
 def _delete_credential(row: ClientCredential) -> None:
-    # Unlike clients, staff may delete a credential that is in use, so that one step disables a leaked key.
+    # Staff may delete a credential that is in use, so that one step disables a leaked key. The management interface refuses this.
     client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk, even_used=True)
 
 

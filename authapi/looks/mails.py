@@ -16,7 +16,7 @@ _BUTTON, _LABEL = ("colors", "primary_button"), ("colors", "primary_button_label
 def mail_looks(tenant_id: str, organization_id: str = "") -> dict[str, str]:
     """Return the name, logo, colors and support contacts of a tenant, overridden by the logo and colors of an organization.
 
-    The logo is an absolute URL, because a mail has no host. `on_primary_color` is readable on `primary_color`.
+    The logo is an absolute URL, because a mail has no host. `on_primary_color` is a color for text that is readable on `primary_color`.
     """
     looks, settings = looks_of(tenant_id, organization_id or None), sign_in_settings(tenant_id)
     primary, label = _button(looks)
@@ -31,7 +31,7 @@ def mail_looks(tenant_id: str, organization_id: str = "") -> dict[str, str]:
 
 
 def _button(looks: Looks) -> tuple[str, str]:
-    """Return the colors of the main button and its label; both are empty if the tenant has set no color."""
+    """Return the background color of the main button and the text color of its label; both are empty if the tenant has set no color."""
     if looks.theme:
         return opaque(color_at(looks.theme, _BUTTON)), readable_colors(looks.theme)[_LABEL]
     if not is_color(looks.primary_color):

@@ -76,7 +76,7 @@ def _decoded(sent: bytes) -> Image.Image:
     """Decode the first frame. Only the decoders of the accepted formats read the file."""
     try:
         with warnings.catch_warnings():
-            # Pillow only warns about a large picture. This function refuses the picture.
+            # For a large picture, Pillow only gives a warning. This function turns the warning into a refusal.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(sent), formats=_FORMATS)
         if image.width * image.height > MOST_PIXELS:

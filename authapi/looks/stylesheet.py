@@ -1,6 +1,6 @@
-"""The style sheet of a tenant: sets the variables of the style sheet of the hosted pages from the tenant's looks. Pure.
+"""The style sheet of a tenant: gives the CSS variables of the hosted pages the values from the tenant's looks. Pure.
 
-Every value comes from a table, a number, a checked color or a checked URL, so no setting can end a rule.
+Every value comes from a table, a number, a checked color or a checked URL, so no setting can end its CSS rule and begin another rule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _UNLINED_WEIGHT = "600"
 
 
 def plain_stylesheet(primary: str, background: str) -> str:
-    """Return the style sheet of a tenant without a theme. The colors of buttons and of the page may be empty."""
+    """Return the style sheet of a tenant without a theme.
+
+    If a color is empty, its rule is omitted, and the pages keep their default color.
+    """
     rules = []
     if _PLAIN.fullmatch(primary):
         rules.append(f":root {{ --brand: {primary}; --on-brand: {readable_on(primary)}; }}")
@@ -38,7 +41,7 @@ def plain_stylesheet(primary: str, background: str) -> str:
 
 
 def font_rules(font_url: str, font_stack: str) -> str:
-    """Return the rules of the font; empty for the default font."""
+    """Return the CSS rules that set the font of the pages; empty for the default font."""
     if font_stack not in FONT_STACKS:
         font_stack = ""
     stack = FONT_STACKS[font_stack][1]
@@ -67,7 +70,7 @@ def theme_stylesheet(theme: Mapping[str, Any]) -> str:
 
 
 def _measures(theme: Mapping[str, Any]) -> dict[str, str]:
-    """Return the corners, borders, sizes and positions."""
+    """Return the CSS variables for corners, borders, sizes and positions, by their names."""
     borders, widget = _group(theme, "borders"), _group(theme, "widget")
     found = {
         "radius": _px(borders("widget_corner_radius")),
@@ -92,7 +95,7 @@ def _measures(theme: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _buttons(theme: Mapping[str, Any]) -> dict[str, str]:
-    """Return the colors of the main button, which are the same on light and dark pages."""
+    """Return the CSS variables for the colors of the main button. These colors are the same on light and dark pages."""
     button = opaque(_value(theme, "colors", "primary_button"))
     label = readable_colors(theme)["colors", "primary_button_label"]
     found = {"brand": button, "on-brand": label}
@@ -103,7 +106,7 @@ def _buttons(theme: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _surfaces(theme: Mapping[str, Any], card: str) -> dict[str, str]:
-    """Return the colors of the box and its contents."""
+    """Return the CSS variables for the colors of the box and its contents."""
     shown = {path[-1]: color for path, color in readable_colors(theme).items()}
     text, field = shown["body_text"], opaque(_value(theme, "colors", "input_background"), card)
     quiet = corrected(mixed(text, card, 0.2), card)
@@ -146,7 +149,8 @@ def _picture(theme: Mapping[str, Any], page: str) -> list[str]:
     address = str(value_at(theme, ("page_background", "background_image_url")))
     if not is_picture(address):
         return []
-    # Text outside the box gets the page color as background, because the picture may have any color. Narrow screens show no picture.
+    # Text outside the box gets the page color as background, because the picture behind the text may have any color. Narrow screens show no
+    # picture.
     footer = f"body > footer {{ padding: 4px 16px; border-radius: {_CIRCLE}px; background: {page}; color: {readable_on(page)}; }}"
     beside = f"@media (min-width: {_WIDER_THAN_A_PHONE}) {{ {footer} }}"
     return [f':root {{ --bg-image: url("{address}"); }}', beside]

@@ -18,7 +18,10 @@ Theme = dict[str, Any]
 
 @dataclass(frozen=True)
 class Member:
-    """One value. `effect` describes its effect on the pages. A value without an effect is only stored, and `idle` gives the reason."""
+    """One value of the theme.
+
+    `effect` describes its effect on the pages. A value without an effect is only stored, and `idle` gives the reason.
+    """
 
     kind: Kind
     default: Any
@@ -154,13 +157,13 @@ def value_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def color_at(theme: Mapping[str, Any], path: tuple[str, ...]) -> str:
-    """Return a color of the theme, or the default for an invalid value: a stored value must add only colors to the style sheet."""
+    """Return a color of the theme, or the default if the stored value is no color: only colors may get into the style sheet."""
     found = value_at(theme, path)
     return found if isinstance(found, str) and is_color(found) else str(member_at(path).default)
 
 
 def member_at(path: tuple[str, ...]) -> Member:
-    """Return the member of a path from `members`. Raises `KeyError` for any other path."""
+    """Return the member at a path that `members` yields. Raises `KeyError` for any other path."""
     found: Any = GROUPS
     for name in path:
         found = found[name]

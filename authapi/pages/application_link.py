@@ -54,9 +54,10 @@ def login_address(client: Client | None) -> str:
 
 
 def client_behind(request: HttpRequest, host: HostMatch) -> Client | None:
-    """Return the client of a refused request: by the handle of a login, by the `state` of a login at a provider, or by the client id.
+    """Find the client of a refused request: by the handle of a login, by the `state` of a login at a provider, or by the client id.
 
-    The login may have expired. These values are unverified, so use the client only to find a registered URL of the tenant.
+    The client is found even if the login has expired. The values come from the request and are unverified, so use the client only to find a
+    registered URL of the tenant.
     """
     sent = request.POST if request.method == "POST" else request.GET
     handle = sent.get("state", "")

@@ -100,10 +100,12 @@ def picture_answer(tenant_id: str, name: str) -> HttpResponse:
 
 
 def page_policy(brand: Brand, form_targets: Iterable[Any] = (), *, has_script: bool = False, framed_by: str = "'none'") -> str:
-    """Return the content policy of a hosted page: files of this host, pictures and font of the tenant, and scripts only with `has_script`.
+    """Return the Content-Security-Policy of a hosted page.
+
+    The policy allows files of this host, the pictures and the font of the tenant, and scripts only with `has_script`.
 
     Browsers also check redirects after a form against `form-action`. So `form_targets` names the origins of the clients to which
-    a page redirects. `framed_by` is for the preview in the admin.
+    a page redirects. `framed_by` is the source that may show the page in a frame: only the preview in the admin sets it.
     """
     return "; ".join(
         (

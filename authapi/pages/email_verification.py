@@ -25,7 +25,8 @@ from identity.services.failures import NotFound, ServiceError
 _VERIFIED, _CHANGED = "sv", "sce"
 
 
-# The ticket is the only credential. A form of another site cannot abuse a session, because the page uses no session.
+# No check against forms of other sites (CSRF) is needed: the ticket is the only credential, and the page uses no session that such a form
+# could abuse.
 @tenant_page("email_verification")
 def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Ask for confirmation, and verify on POST only, because mail scanners open every link."""

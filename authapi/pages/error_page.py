@@ -30,7 +30,8 @@ from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
 
-# Errors with these statuses may be shown on the tenant's own error page. Other errors are shown on this page, where the user can retry.
+# Errors with these statuses may be shown on the tenant's own error page. Other errors are shown on the page of this service, which lets the
+# user retry.
 _SHOWN_ELSEWHERE = (400, 403)
 _SERVER_ERROR = 500
 _REFERENCE_BYTES = 4
@@ -126,7 +127,7 @@ _THEIRS = Words(
 def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *, name: str) -> HttpResponse:
     """Show why the page `name` refused a request, on the tenant's error page if it has one.
 
-    The log of the service contains the reference and the kind of error, and no input of the user.
+    The process logs the reference and the kind of error, and no input of the user.
     """
     failure, client, reference = refused.failure, client_behind(request, host), new_reference()
     logger.info(
@@ -168,6 +169,9 @@ def unavailable_page(request: HttpRequest) -> HttpResponse:
 
 
 def new_reference() -> str:
-    """Return a short reference for one refusal. The user reports the reference to support, and support finds it in the log."""
+    """Return a short reference for one refusal.
+
+    The user reports the reference to support, and support finds it in the log messages of the service.
+    """
     digits = secrets.token_hex(_REFERENCE_BYTES).upper()
     return f"{digits[:4]}-{digits[4:]}"

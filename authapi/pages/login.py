@@ -133,7 +133,7 @@ def _obvious_problems(login: Login, connection: Connection, identifier: str, pas
         found.append(Problem(text, "username"))
     if not password:
         found.append(Problem(_("Enter your password."), "password"))
-    # No account has such a long password. The text is the same as for a wrong password, so the text reveals nothing.
+    # No account has such a long password. The text is the same as for a wrong password, so it does not reveal whether the account exists.
     return found or ([Problem(_text(login, connection, Refusal.WRONG_CREDENTIALS))] if len(password) > LONGEST_PASSWORD else [])
 
 

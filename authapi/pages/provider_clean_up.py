@@ -19,7 +19,9 @@ from identity.hosts import HostMatch
 
 
 def provider_clean_up(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """End the session that began at the provider. Without a session, or if another site sends the request, the response is the same.
+    """End the session that began at the provider.
+
+    If there is no such session, or if another site sends the request, nothing happens, and the response is the same.
 
     The request has no signature. Only its referrer shows which site sent it.
     """

@@ -40,7 +40,7 @@ Prove = Callable[[Connection], Proven]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Two functions: the first checks the provider's answer, the second shows a refused answer to administrators."""
+    """Two functions: the first checks the provider's answer, the second returns the text of a refused answer, for administrators."""
 
     prove: Prove
     shown: Callable[[], str] = str
@@ -90,7 +90,7 @@ def note_refusal(
     connection: Connection | None = None,
     shown: Callable[[], str] = str,
 ) -> None:
-    """Log why a login failed, in words that help to fix it, and store the refused message with the log line."""
+    """Write to the sign-in log why a login failed, in words that help to fix it. Store the refused message with this line."""
     is_about_message = isinstance(refused, UpstreamFailed)
     detail = refused.detail if isinstance(refused, UpstreamFailed) else ""
     line = sign_in_log.note(

@@ -133,7 +133,7 @@ def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
     account = ticket.user.email or ticket.user.username or ""
     shown: dict[str, Any] = {"ticket": secret, "account": account}
     if is_prepared(ticket):
-        # The password is not on the page, so the problem is shown without a field.
+        # A client has set the new password before, so the page has no field for it. A problem of the password is shown without a field.
         context = {"state": "confirm", "problems": [problem.text] if problem else [], **shown}
     else:
         context = {"state": "ask", **_new_password(ticket, account, [problem] if problem else []), **shown}
@@ -168,5 +168,5 @@ def _end(request: HttpRequest, host: HostMatch, state: str, ticket: AccountTicke
 def _page(
     request: HttpRequest, host: HostMatch, context: dict[str, Any], *, status: int = 200, form_targets: Sequence[str] = ()
 ) -> HttpResponse:
-    # The URL of this page contains the ticket.
+    # The URL of this page contains the ticket. `hides_address` keeps the URL out of referrers.
     return hosted_page(request, host, "reset_password", context, status=status, form_targets=form_targets, hides_address=True)

@@ -33,7 +33,7 @@ View = Callable[[HttpRequest, HostMatch], HttpResponse]
 
 
 def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
-    """Decorate a view of a page. `name` is the name of the page in the log.
+    """Decorate a view of a page. `name` is the name of the page in log messages.
 
     Django's CSRF protection is off. Its cookie is for staff only; the forms of a login are bound to the login and its browser
     (`opened_login`).
@@ -71,7 +71,7 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
 
 def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpResponse:
     """Return the error page for an unavailable database. The page does not have the brand and languages of the tenant."""
-    # This error is expected while the database is unavailable, so the log has no traceback.
+    # This error is expected while the database is unavailable, so no traceback is logged.
     logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
     language = named_language(tuple(LANGUAGES), accept_language=request.headers.get("Accept-Language", "")) or DEFAULT
     with speaking(language):

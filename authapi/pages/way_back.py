@@ -49,7 +49,7 @@ def result_answer(request: HttpRequest, parameters: Mapping[str, Any], outcome: 
     }
     answer = see_other(request, with_parameters(address, told))
     answer["Cache-Control"] = "no-store"
-    # The URL of the page contains the ticket.
+    # The URL of the page contains the ticket, so the browser must not send it to the application as the referrer.
     answer["Referrer-Policy"] = "no-referrer"
     return answer
 

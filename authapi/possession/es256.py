@@ -1,7 +1,8 @@
 """Fast path: verifies the ES256 signature of an ordinary proof, without the general code for a JWS. Pure.
 
 The plain path is the library joserfc. The library checks every proof that this module does not verify, and decides every refusal. The fast
-path takes 76 µs of CPU time instead of 99 µs; 72 µs of each are the calculation on the curve (docs/figures.md).
+path takes 76 µs of CPU time instead of 99 µs. On both paths, 72 µs of this time are the calculation on the elliptic curve
+(docs/figures.md).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _HEADER = {"alg", "typ", "jwk"}
 _NUMBER_BYTES = 32
 # A signature has 64 bytes, which are 86 characters of base64url. The last character encodes only two bits, so it is one of four characters.
 _SIGNATURE = re.compile(r"[A-Za-z0-9_-]{85}[AQgw]")
-# This maximum is far below the limits of joserfc for headers and payloads.
+# Maximum length of a proof on the fast path, in characters. It is far below the limits of joserfc for headers and payloads.
 _LONGEST = 1500
 
 

@@ -56,7 +56,7 @@ class Shown:
 
 
 def asked_by(pairs: Iterable[tuple[bytes, bytes]], *, host: HostMatch, method: str, path: str) -> Asked:
-    """Return the parts of a request that a proof must match, from its header lines. Raises `NotHeld` for two proofs."""
+    """Return the parts of a request that a proof must match. `pairs` are the header lines. Raises `NotHeld` for two proofs."""
     lines = list(pairs)
     try:
         presented.check_single(lines)
@@ -76,7 +76,7 @@ def verified(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], As
 
 
 async def verified_async(scheme: str, token: str, *, host: HostMatch, asked: Callable[[], Asked]) -> VerifiedToken:
-    """Do the same as `verified`, but check the use of a proof in a thread."""
+    """Do the same as `verified`, but check the proof or certificate of a bound token in a thread."""
     claims = await verify_access_token_async(token, host=host, takes_bound=True)
     if not claims.confirmation and scheme != DPOP:
         return claims

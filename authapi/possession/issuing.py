@@ -32,7 +32,7 @@ def with_proven_key(request: TokenRequest, client: Client, *, path: str) -> Toke
 
 
 def read_key(request: TokenRequest, *, path: str) -> tuple[TokenRequest, Proof]:
-    """Return the request with the key of its proof, and the proof, whose use is not recorded yet. Raises `RequestRefused`."""
+    """Return the request with the thumbprint of its key, and the proof, whose use is not recorded yet. Raises `RequestRefused`."""
     try:
         proof = presented.read(Asked(request.host, "POST", path, request.headers))
     except InvalidProof as error:

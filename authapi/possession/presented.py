@@ -44,7 +44,7 @@ def read(asked: Asked, *, token: str = "") -> Proof:
 
 
 def let_count(proof: Proof, *, tenant_id: str, needs_nonce: bool = False) -> None:
-    """Record the use of a proof. Raises `InvalidProof` for a second use, and `NonceWanted`."""
+    """Record the use of a proof. Raises `InvalidProof` for a second use, and `NonceWanted` for a missing or old nonce."""
     try:
         judge(proof, tenant_id=tenant_id, needs_nonce=needs_nonce)
     except ProofUsed as error:

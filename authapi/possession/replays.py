@@ -32,7 +32,8 @@ _OF_POSTGRESQL = "p"
 _PURPOSE = "dpop\x00"
 # How long a process caches the generation. Recording a use reads it again.
 _KNOWN_SECONDS = 1.0
-# KEYS: the generation. ARGV: the generation that the caller has read (empty: none), and its successor. Returns the stored generation.
+# KEYS: the Redis key of the generation. ARGV: the generation that the caller has read (empty: none), and its successor. Returns the stored
+# generation.
 _RENEW = """
 local stored = redis.call('GET', KEYS[1]) or ''
 if stored ~= ARGV[1] then return stored end
@@ -62,7 +63,7 @@ class Generation:
 
 
 class UsedProofs:
-    """The access of this process to the shared memory, behind an outage guard."""
+    """The access of this process to the memories of used proofs. An outage guard chooses PostgreSQL while Redis is unavailable."""
 
     def __init__(self, redis_url: str, *, prefix: str) -> None:
         self._pool = redis_pool(redis_url)
@@ -71,11 +72,11 @@ class UsedProofs:
         self._name = f"{prefix}:dpop:generation"
         self._prefix = f"{prefix}:dpop:used:"
         self._known: tuple[float, Generation] | None = None
-        # The run of the server behind each open connection.
+        # The run of the Redis server (`run_id`) at the other end of each open connection.
         self._runs: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
     def generation(self) -> Generation:
-        """Return the current generation, from a cache that is at most a second old."""
+        """Return the current generation from a cache, which is at most a second old."""
         if self._known is not None and time.monotonic() - self._known[0] < _KNOWN_SECONDS:
             return self._known[1]
         return self._learned(self._guard.ask(self._generation_of_redis, lambda: _POSTGRESQL))
@@ -100,7 +101,7 @@ class UsedProofs:
         return self._current(name, run)
 
     def _current(self, name: bytes | None, run: str) -> Generation:
-        """Return the generation `name` if this run of the server has recorded all its uses, otherwise a new generation."""
+        """Return the generation `name` if it belongs to this run of the Redis server, otherwise a new generation."""
         stored = (name or b"").decode("latin-1")
         if stored.endswith(f".{run}"):
             return _generation(stored)
@@ -113,7 +114,7 @@ class UsedProofs:
         return _generation(found.decode("latin-1"))
 
     def _asked(self, *commands: tuple[str | int, ...]) -> tuple[list[Any], str]:
-        """Return the answers to commands that are sent together, and the run of the server that gave them.
+        """Send commands to Redis together. Return their answers, and the run of the server that gave these answers.
 
         A pipeline of redis-py would take five times as much CPU time.
         """
@@ -130,7 +131,7 @@ class UsedProofs:
             self._pool.release(connection)
 
     def _run_of(self, connection: Any) -> str:
-        """Read the run of the server; it stays the same until the connection is opened again."""
+        """Read the run of the Redis server. The run stays the same until the connection is opened again."""
         connection.register_connect_callback(self._forget_run)
         connection.send_command("INFO", "server", check_health=False)
         lines = connection.read_response().decode().splitlines()
@@ -149,20 +150,20 @@ def judge(proof: Proof, *, tenant_id: str, needs_nonce: bool) -> None:
     _check_nonce(proof, tenant_id, generation, needs_nonce=needs_nonce)
     is_first, noted = used.note(tenant_id, proof)
     if noted.name != generation.name:
-        # The memory has changed since the nonce was checked.
+        # The memory that recorded the use is not the memory whose nonce was checked. Check the nonce again, for this memory.
         _check_nonce(proof, tenant_id, noted, needs_nonce=True)
     if not is_first:
         raise ProofUsed
 
 
 def fresh_nonce(tenant_id: str) -> str:
-    """Return the current nonce."""
+    """Return the current nonce of the current generation."""
     return current_nonce(tenant_id, used_proofs().generation().name)
 
 
 @lru_cache(maxsize=1)
 def used_proofs() -> UsedProofs:
-    """Return the access of this process to the memory. Connects at the first use."""
+    """Return the access of this process to the memories of used proofs. Connects at the first use."""
     return UsedProofs(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)
 
 

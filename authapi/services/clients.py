@@ -217,7 +217,10 @@ def _check_front_channel(client: Client) -> None:
 
 
 def _check_own_api(client: Client) -> None:
-    """Refuse an unknown API, and refuse any API if the client cannot be an API. The API decides which tokens the client may exchange."""
+    """Check the setting by which a client is itself an API: the API must exist, and the client must be able to be an API.
+
+    Such a client may exchange only access tokens whose audience is its API.
+    """
     identifier = client.settings.get("resource_server_identifier")
     if not identifier:
         return

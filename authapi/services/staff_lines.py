@@ -28,7 +28,10 @@ _VERBS = {AuditEntry.Kind.ADD: "Create", AuditEntry.Kind.CHANGE: "Update", Audit
 
 
 def note_entry(entry: AuditEntry, row: Model | None, **_: Any) -> None:
-    """Write the line of a change by staff or by a user in a tenant, and the line of a write through the management interface."""
+    """Write the line of the administrative log for an entry of the audit log.
+
+    For a change by staff or by a user in a tenant, this module makes the line. For a write of a client, `administrative_log` makes it.
+    """
     if entry.actor_kind == "client":
         note_work()
     if entry.actor_kind == "user" and entry.tenant_id is not None:

@@ -26,9 +26,10 @@ from identity.models import Organization, User
 # CIBA 7.3; contract, 2.11.
 INTERVAL = 5
 _LONGER = 5
-# A client that misses a `slow_down` answer polls with a shorter interval than the row requires. This maximum limits the difference.
+# Maximum of the required interval, in seconds. A client that misses a `slow_down` answer keeps polling too early, and each early poll makes
+# the required interval longer.
 _LONGEST_INTERVAL = 60
-# Two polls that are sent with the required interval may arrive with a shorter interval.
+# Two polls that are sent with the required interval may arrive with a shorter interval. This difference is tolerated.
 _JITTER = timedelta(seconds=1)
 
 

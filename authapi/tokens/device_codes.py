@@ -30,9 +30,10 @@ from identity.models import Organization
 # RFC 8628, 3.2 and 3.5.
 INTERVAL = 5
 _LONGER = 5
-# A client that misses a `slow_down` answer polls with a shorter interval than the row requires. This maximum limits the difference.
+# Maximum of the required interval, in seconds. A client that misses a `slow_down` answer keeps polling too early, and each early poll makes
+# the required interval longer.
 _LONGEST_INTERVAL = 60
-# Two polls that are sent with the required interval may arrive with a shorter interval.
+# Two polls that are sent with the required interval may arrive with a shorter interval. This difference is tolerated.
 _JITTER = timedelta(seconds=1)
 _DRAWS = 5
 _LONGEST_AGENT = 500

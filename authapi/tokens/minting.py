@@ -71,7 +71,7 @@ def token_order(issue: Issue, *, client: Client, host: HostMatch) -> TokenOrder:
 
 
 def mint(order: TokenOrder, *, tenant_id: str, signature: Signature = DEFAULT) -> str:
-    """Sign an access token: with the secret of the API if it has one, otherwise with the tenant's current key. Stores nothing."""
+    """Sign an access token: with the secret in `signature` if there is one, otherwise with the tenant's current key. Stores nothing."""
     return signing_of_order(order, tenant_id=tenant_id, signature=signature)()
 
 

@@ -24,7 +24,7 @@ def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:
         confirmation=dict(issue.confirmation) if issue.confirmation else None,
         asked=issue.asked.state if issue.asked else None,
     )
-    # The OAuth toolkit stores the checksum of this attribute and leaves the token column empty.
+    # From the text in this attribute, the OAuth toolkit computes the checksum, which it stores. It leaves the token column empty.
     row._raw_token = text
     row.save(force_insert=True)
     return text

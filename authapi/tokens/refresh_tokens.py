@@ -163,7 +163,7 @@ def give_again(successor: Successor, *, access: Issue, until: datetime, policy: 
 
 
 def _stored(row: RefreshToken, text: str, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> str:
-    # The OAuth toolkit stores the checksum of this attribute and leaves the token column empty.
+    # From the text in this attribute, the OAuth toolkit computes the checksum, which it stores. It leaves the token column empty.
     row._raw_token = text
     note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(force_insert=True)

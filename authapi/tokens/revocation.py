@@ -102,8 +102,8 @@ def _revoke_locked(rows: QuerySet[RefreshToken]) -> int:
     """Revoke the valid tokens of `rows`, including successors that are inserted while this transaction waits for a lock."""
     known: set[int] = set()
     while True:
-        # If a concurrent exchange holds the lock of a row, the statement returns the row as rotated. Only the next statement sees the
-        # successor. Repeat until no new row appears: then this transaction has locked every row.
+        # If a concurrent exchange holds the lock of a row, the statement waits and then returns the rotated row, but not its successor.
+        # Only the next statement sees the successor. Repeat until no new row appears: then this transaction has locked every row.
         recent = Q(revoked__isnull=True) | Q(revoked__gt=timezone.now() - _LOCK_MARGIN)
         locked = set(rows.filter(recent).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
         if locked <= known:

@@ -73,7 +73,7 @@ class ProviderSession:
 
 
 def _place(url: str) -> str:
-    """Return a URL without its query, for the log: the query may contain secrets."""
+    """Return a URL without its query, for the sign-in log: the query may contain secrets."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -23,7 +23,7 @@ from identity.models import Connection
 _INTROSPECTION = TokenCheck(
     "introspection_endpoint", "POST", "form", "token", proof="basic", clients="client_id", subject="sub", alive="active == `true`"
 )
-# The endpoint of Google. Only Google publishes this address.
+# `tokeninfo_endpoint`: only the discovery document of Google names this endpoint.
 _TOKENINFO = TokenCheck("tokeninfo_endpoint", "GET", "query", "access_token", proof="none", clients="[aud, azp || aud]", subject="sub")
 _JSON = {"Accept": "application/json"}
 _FORM_TYPE = "application/x-www-form-urlencoded"

@@ -48,7 +48,7 @@ class _Asker:
 
 
 def checked_issuer(connection: Connection, token: str, *, address: str) -> str:
-    """Return the issuer of a request, whose token is accepted once. Raises `UpstreamFailed` with a reason for the log.
+    """Return the issuer of a request, whose token is accepted once. Raises `UpstreamFailed` with a reason for the sign-in log.
 
     `address` is the address of the endpoint for this connection: a token for another connection or another service is refused.
     """

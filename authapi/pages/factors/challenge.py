@@ -46,7 +46,7 @@ from foundation.database.transactions import lock_name, unit_of_work
 from identity.hosts import HostMatch
 
 WAY, LIST = "method", "list"
-# Key in the progress of the login: the devices to which the page has sent a first code.
+# Key in the progress of the login. Its value lists the devices to which the page has sent a first code.
 _SENT = "factors_sent_to"
 _LONGEST_RECOVERY_CODE = 64
 
@@ -198,7 +198,8 @@ def _fields(visit: _Visit, way: Way) -> list[Field]:
 def _days_to_remember(visit: _Visit) -> int:
     """Return the days for which the user may choose to skip the factor in this browser; 0 if the page offers no choice.
 
-    There is no choice if the tenant forbids it, or if the policy is `NEW_DEVICE`, because the service then remembers every browser.
+    There is no choice if the tenant has turned off remembered browsers. There is also no choice if the policy is `NEW_DEVICE`: the service
+    then remembers every browser without asking.
     """
     settings, login = factor_settings(visit.login.host.tenant_id), visit.login
     is_by_itself = policy_of(login.client, login.organization) is SecondFactorPolicy.NEW_DEVICE

@@ -70,7 +70,7 @@ from identity.models import EnrolledFactor
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
 from identity.services.users import locked_user
 
-# Keys in the progress of a login: the chosen kind, and the device that is not confirmed yet.
+# Keys in the progress of a login. The values are the chosen kind of factor, and the device that is not confirmed yet.
 _KIND, _DEVICE = "enrolling", "enrolling_device"
 
 
@@ -93,7 +93,7 @@ class _Visit:
 
     @property
     def kind(self) -> str:
-        """The kind of factor that this login sets up; empty until the user chooses one. Ignores the choice of another user."""
+        """The kind of factor that this login sets up; empty until a kind is chosen. Ignores a choice that was made in another session."""
         chosen = str(self.login.row.progress.get(_KIND, ""))
         return chosen if chosen in self.kinds and self.login.row.session_id == self.session.pk else ""
 
@@ -228,7 +228,10 @@ def _sent_again(visit: _Visit) -> HttpResponse:
 
 
 def _confirmed(visit: _Visit) -> Confirmed:
-    """Return the confirmed factor. Raises `WrongProof`, `TooManyGuesses`, `NotFound`, `Conflict` and `_Over`."""
+    """Check the answer in the form, and return the factor that it confirms.
+
+    Raises `WrongProof`, `TooManyGuesses`, `NotFound`, `Conflict` and `_Over`.
+    """
     factor, sent, user = visit.factor, visit.login.http_request.POST, visit.session.user
     if visit.kind in KEYS:
         return _key_added(visit, sent.get("credential", "")[:ANSWER_MOST_CHARACTERS])

@@ -1,4 +1,8 @@
-"""The contents of pages that set up a factor: QR code and secret for an authenticator app, a phone or email address, or a key's options."""
+"""The contents of pages that set up a factor.
+
+For an authenticator app: QR code and secret. For codes: the phone number or email address. For a key: the options with which the browser
+creates it.
+"""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class _Visit:
     def go_to(self, **named: str) -> HttpResponse:
         """Redirect to a page of this link, so that a reload does not repeat the form."""
         answer = see_other(self.request, self.address(**named))
-        # The URL contains the secret of the link.
+        # The URL contains the secret of the link, so the browser must not send the URL to other sites as the referrer.
         answer["Cache-Control"], answer["Referrer-Policy"] = "no-store", "no-referrer"
         return answer
 
@@ -271,7 +271,7 @@ def _number_taken(visit: _Visit) -> HttpResponse:
 
 
 def _sending(visit: _Visit, factor: EnrolledFactor | None, send: Callable[[EnrolledFactor], object]) -> Trouble | None:
-    """Send another code after a pause. Return the problem if no code can be sent."""
+    """Send another code, if the pause after the last code is over. Return the problem if no code was sent."""
     seconds = seconds_to_wait(visit.prover, factor) if factor is not None else 0
     if factor is None or seconds:
         return Trouble(Problem(seconds_text(seconds)), 429)

@@ -18,7 +18,7 @@ from authapi.pages.passwordless import LONGEST_TYPED_CODE, no_sender, too_many_m
 
 @dataclass(frozen=True)
 class Trouble:
-    """A problem to show on a page, its HTTP status, and the rate limit that refused the request."""
+    """A problem to show on a page, its HTTP status, and the rate limit that refused the request, if one did."""
 
     problem: Problem
     status: int

@@ -131,7 +131,7 @@ def _prover(visit: Visit) -> Prover:
 
 
 def _began(visit: Visit, kind: str, address: str = "") -> Trouble | None:
-    """Begin the enrollment of a kind. Return the error; None if the page of the kind can continue."""
+    """Begin the enrollment of a kind of factor. Return the problem to show; None if the page of this kind can be shown."""
     if kind in KEYS or (kind == PHONE and not address):
         return None
     try:
@@ -226,7 +226,7 @@ def _key_page(visit: Visit, kind: str) -> HttpResponse:
 
 
 def _finished(visit: Visit, added: Added) -> HttpResponse:
-    """Show the recovery code of a first factor once. Otherwise go back to the list, or to the page that names a passkey."""
+    """Show the new recovery code if this is the user's first factor. Otherwise go back to the list, or to the page that names a passkey."""
     if added.factor.kind == PASSKEY:
         return visit.done("passkey-added", section=NAME_PASSKEY, device=added.factor.device)
     if added.recovery_code:

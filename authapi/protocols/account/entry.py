@@ -24,7 +24,7 @@ from authapi.tenant_settings import sign_in_settings
 from identity.models import Organization, User
 
 NAME = "account"
-# Seconds for which typed input is kept during a login: the maximum duration of a login.
+# Seconds for which the input of a form is kept while the user logs in again. A login takes no longer than this.
 _KEPT_SECONDS = 3600
 _KEPT, DONE, FAILED = "kept", "done", "failed"
 # Values of `failed` in the URL: the user has canceled, or the other account cannot be linked.

@@ -35,7 +35,7 @@ class Proof(Enum):
     PAGE = auto()
 
 
-# The longest value is `<provider>|<id>`.
+# Maximum length of the value that `chosen` returns. The longest value is `<provider>|<id>`, the id of a linked account.
 _LONGEST_CHOICE = 300
 
 
@@ -87,7 +87,7 @@ class Visit:
 
     @property
     def page(self) -> AccountPage:
-        """What the tenant lets users do."""
+        """The functions of the account page that the tenant has turned on, and the connections that may use the page."""
         return sign_in_settings(self.host.tenant_id).account_page
 
     @property

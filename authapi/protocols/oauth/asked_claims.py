@@ -67,7 +67,7 @@ def read_claims(text: str) -> AskedClaims:
 
 
 def _named(sent: Mapping[str, Any], member: str) -> dict[str, dict[str, Any] | None]:
-    """Return the claims of one member, each with its options."""
+    """Return the claims that one member of the parameter (`id_token` or `userinfo`) names, each with its options."""
     claims = sent.get(member)
     if claims is None:
         return {}

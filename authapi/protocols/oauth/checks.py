@@ -108,7 +108,7 @@ def _check_level(request: AuthorizationCall) -> None:
 
 
 def refusal_of_repeated(repeated: frozenset[str], client: ClientFacts, *, has_audience: bool) -> RequestRefused | None:
-    """Return the refusal of repeated parameters, None if they are valid.
+    """Return the refusal of repeated parameters, None if none of them is refused.
 
     RFC 8707, 2 allows a repeated `resource`, but this service refuses it: a token is for one API. There is one exception: with
     `reads_resource` and an audience, `resource` has no effect and may be repeated.
@@ -129,7 +129,10 @@ def _check_channel(request: AuthorizationCall) -> None:
 
 
 def _check_key(request: AuthorizationCall) -> None:
-    """Refuse a malformed key, and a key for tokens in the browser: the client would assume that these tokens are bound to the key."""
+    """Refuse a malformed `dpop_jkt`. Also refuse a `dpop_jkt` if `/authorize` issues an access token.
+
+    Such a token is bound to no key, but the client would assume that it is bound to this key.
+    """
     key = request.text("dpop_jkt")
     if key and not is_thumbprint(key):
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The dpop_jkt is not the thumbprint of a key.")

@@ -82,7 +82,8 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
     def prepare_authorization_response(
         self, request: Any, token: dict[str, Any], headers: dict[str, str], body: None, status: int
     ) -> tuple[dict[str, str], dict[str, Any], int]:
-        # The engine supports two response modes and builds the URL of the answer itself. `authapi.protocols.oauth.responses` supports four.
+        # The engine supports two response modes and builds the URL of the answer itself. This service needs four modes, which
+        # `authapi.protocols.oauth.responses` supports.
         return headers, {name: token[name] for name in _MEMBERS if name in token}, status
 
     def _handle_redirects(self, request: Any) -> None:

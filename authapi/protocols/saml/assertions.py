@@ -1,6 +1,7 @@
 """Answers to an application: a response with an assertion about a user, or with an error.
 
-Pure: ids and the time are arguments. Elements are signed and encrypted last, inner elements first.
+Pure: ids and the time are arguments. Each element is complete before it is signed or encrypted: first the assertion, then the response
+around it.
 """
 
 from __future__ import annotations

@@ -100,5 +100,5 @@ def _certificate(chain: Any) -> NewCredential:
 
 
 def _name(kind: str, text: str) -> str:
-    """Return a name derived from the key, so that a repeated registration finds the same key."""
+    """Return a name for a credential, derived from its key. So a repeated registration finds the same credential."""
     return f"Registered {kind} {hashlib.sha256(text.encode()).hexdigest()[:24]}"
