@@ -60,7 +60,7 @@ BRUTE_FORCE_DEFAULTS: dict[str, Any] = {
     "mode": "count_per_identifier_and_ip",
     "max_attempts": 10,
 }
-# Branding belongs to the tenant, but not to the tenant settings of the API. Each value is stored once, and the hosted pages use it.
+# The API has endpoints of their own for branding: the tenant settings of the API do not contain these settings. The hosted pages use them.
 BRANDING_DEFAULTS: dict[str, str] = {
     "logo_url": "",
     "favicon_url": "",

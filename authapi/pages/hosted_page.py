@@ -61,7 +61,7 @@ def hosted_page(
     answer = render(request, f"hosted/{template}.html", shown, status=status)
     answer["Content-Security-Policy"] = page_policy(brand, form_targets, has_script=bool(shown["scripts"]))
     answer["Cache-Control"] = "no-store"
-    # A cache that ignores `no-store` must not serve a page in the language of another user.
+    # Some caches ignore `no-store`. With `Vary`, such a cache does not serve a user the page in the language of another user.
     answer["Content-Language"] = get_language() or DEFAULT
     patch_vary_headers(answer, ["Accept-Language"])
     answer["Referrer-Policy"] = "no-referrer" if hides_address else "same-origin"

@@ -167,7 +167,7 @@ def _leave(login: Login, handle: str, connection: Connection) -> HttpResponse:
     try:
         return round_trips.send(login.http_request, upstream.begin(login, connection))
     except upstream.UpstreamFailed as failed:
-        # The sign-in log contains the reason. The page does not show the reason.
+        # Only the sign-in log contains the reason, not the page: the reason is for administrators.
         sign_in_log.note(
             tenant_id=login.host.tenant_id,
             type="f",

@@ -25,7 +25,7 @@ class Asked:
 
     def target(self, token: str) -> Target:
         authority = self.host.authority.removesuffix(_PORTS[scheme()])
-        # The `mtls` host, which requests certificates from clients, serves the same endpoint (RFC 8705, 5).
+        # The `mtls` host, which requests certificates from clients, serves the same endpoint (RFC 8705, 5). So `htu` may name either host.
         return Target(self.method, scheme(), (authority, f"mtls.{authority}"), self.path, token)
 
 

@@ -1,7 +1,8 @@
 """The administrative log of a tenant: the only writer of its lines (docs/adr/0086).
 
 Each write through the management interface has one line. The line is stored in the transaction of the write. If the write had no
-transaction, the line is stored when the write is answered. `staff_lines` makes the lines of staff.
+transaction, the line is stored when the write is answered. `staff_lines` makes the lines for changes by staff, and for changes by users at
+their account page.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def create_client_with_credentials(*, tenant_id: str, methods: dict[str, list[Ne
 
     Raises the errors of `create_client` and `create_credential`.
     """
-    # The settings are saved last, because a compliance level is checked together with the keys.
+    # The settings are saved after the keys: the check of a compliance level, which is a setting, needs the keys.
     settings = columns.pop("settings", {})
     client, _ = clients.create_client(tenant_id=tenant_id, **columns)
     named = {method: {"credentials": [{"id": add_credential(client, new).pk} for new in listed]} for method, listed in methods.items()}

@@ -1,4 +1,4 @@
-"""Starts the jobs of mails that warn a user. `accounts.security_mails` runs them."""
+"""Starts the jobs that warn a user by mail. `accounts.security_mails` runs the jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def start_leak_mail(*, user: User, client: Client | None, ip: str, address: str)
 
 @unit_of_work
 def start_new_device_mail(*, user: User, client: Client | None, ip: str, address: str, login: Mapping[str, str]) -> Job:
-    """Start a job that notifies the user of a login. `login` describes it: `country`, `browser` and `system`, empty if unknown."""
+    """Start a job that notifies the user of a login in a new browser.
+
+    `login` describes the login: `country`, `browser` and `system`, empty if unknown.
+    """
     told = {f"login_{name}": value for name, value in login.items()}
     return _start(Job.Type.NEW_DEVICE_EMAIL, user, client, {"ip": ip, "address": address, **told})
 

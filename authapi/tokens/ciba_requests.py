@@ -112,7 +112,7 @@ def request_of_link(tenant_id: str, link: str) -> CibaRequest | None:
 
 
 def request_with_key(tenant_id: str, key: int) -> CibaRequest | None:
-    """Return a row by its key; None if it no longer exists."""
+    """Return the row of a request by its primary key; None if the row no longer exists."""
     return CibaRequest.objects.of(tenant_id).select_related("user").filter(pk=key).first()
 
 

@@ -19,7 +19,7 @@ LEEWAY_SECONDS = 60
 MANAGEMENT_PATH = "api/v2/"
 # The version of a client is raised by each change of its secret, scopes or status. A token with an older version is invalid.
 VERSION_CLAIM = "client_version"
-# Dialects with this ending also list the granted scopes in `permissions`.
+# Dialects whose names have this ending also list the granted scopes in `permissions`.
 _WITH_PERMISSIONS = "_authz"
 # Algorithms of access tokens that this service accepts.
 VERIFIED_ALGORITHMS = ("RS256", "PS256", "RS512")

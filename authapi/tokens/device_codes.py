@@ -103,7 +103,7 @@ def device_of(tenant_id: str, typed: str) -> DeviceGrant | None:
 
 
 def device_with_key(tenant_id: str, key: int) -> DeviceGrant | None:
-    """Return a row by its key; None if it no longer exists."""
+    """Return the row of a device by its primary key; None if the row no longer exists."""
     return DeviceGrant.objects.of(tenant_id).filter(pk=key).first()
 
 

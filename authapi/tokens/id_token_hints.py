@@ -74,7 +74,7 @@ def _claims(token: str, tenant_id: str) -> dict[str, Any]:
 
 
 def _secret_of(client_id: str, tenant_id: str) -> OctKey:
-    """Return the key of a client whose id tokens are signed with its secret; other clients have no such key."""
+    """Return the key of a client whose id tokens are signed with its secret. Raises `ValueError` for any other client."""
     client = Client.objects.of(tenant_id).filter(client_id=client_id[:64], algorithm=SHARED).first()
     if client is None or not client.client_secret:
         raise ValueError

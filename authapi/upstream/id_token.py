@@ -42,8 +42,8 @@ def verified_claims(
 ) -> dict[str, Any]:
     """Return the claims of an id token that this issuer made for this service and for this login. Raises `UpstreamFailed`.
 
-    `keys` returns the provider's keys. If no key matches, `keys` is called again with `is_key_unknown`. Without `needs_nonce` a token may
-    have no nonce; a nonce in the token must still match.
+    `keys` returns the provider's keys. If no key matches, `keys` is called again with `is_key_unknown`, to fetch the current keys. Without
+    `needs_nonce` a token may have no nonce; a nonce in the token must still match.
     """
     decoded = opened(token, keys)
     is_nonce_checked = needs_nonce or "nonce" in decoded.claims

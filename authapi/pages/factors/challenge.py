@@ -99,7 +99,7 @@ def _asked(visit: _Visit, request: HttpRequest) -> HttpResponse:
     way = visit.way(named)
     if way is None or named == LIST:
         return _listed(visit)
-    # A browser that prefetches a page must not send a code (Fetch: `Sec-Purpose`).
+    # If a browser only prefetches the page, no code must be sent (Fetch: `Sec-Purpose`).
     is_seen = request.method == "GET" and "prefetch" not in request.headers.get("Sec-Purpose", "")
     trouble = _trouble_of_sending(visit, way, is_first=True) if way.factor is not None and is_seen else None
     return _shown(visit, way, trouble=trouble, is_sent_again="again" in request.GET)

@@ -71,7 +71,10 @@ def passkey_parts(login: Login) -> dict[str, Any]:
 
 
 def ability_parts(login: Login) -> dict[str, Any]:
-    """Return the context of a form in which the browser reports that it supports passkeys; empty if no offer can follow."""
+    """Return the context of a form in which the browser reports that it supports passkeys.
+
+    Empty if this login cannot offer the user to create a passkey.
+    """
     is_offered = any(offers_after_login(one) for one in login.connections)
     return {"ability_field": FIELD, "scripts": [SCRIPT]} if is_offered else {}
 

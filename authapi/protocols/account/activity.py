@@ -11,7 +11,7 @@ from authapi.protocols.account.visit import Visit
 from identity.languages import written_time
 
 _MOST_LINES = 50
-# The types of log lines that users recognize. Exchanges of codes and tokens by applications are left out.
+# The types of lines of the sign-in log that users recognize. Exchanges of codes and tokens by applications are left out.
 _WORDS = {
     "s": _("Logged in"),
     "f": _("Login refused"),
@@ -36,7 +36,7 @@ _WORDS = {
 
 
 def view(visit: Visit) -> HttpResponse:
-    """Show the newest log lines of the user. The page has no form."""
+    """Show the newest lines of the user in the sign-in log. The page has no form."""
     found = SignIn.objects.of(visit.host.tenant_id).filter(user_id=visit.user.user_id, type__in=list(_WORDS))
     lines = [
         {

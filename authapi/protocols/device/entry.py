@@ -1,4 +1,6 @@
-"""The device flow as an entry of the table of protocols. The state of a request contains the key of the device's row and the typed code.
+"""The device flow as an entry of the table of protocols.
+
+The state of a request contains the primary key of the device's row, and the typed code.
 
 A device login has no redirect URI: the device polls for its tokens, and the browser stays on a page of this service.
 """

@@ -33,7 +33,7 @@ _TEXTS = ("iss", "sub", "aud", "jti")
 
 
 def user_of_device(request: LegacyRequest, client: Client, *, device: str, token: str) -> User:
-    """Return the user of the device that signed `token`, and log the login. Raises `RequestRefused`, and logs the reason."""
+    """Return the user of the device that signed `token`. Raises `RequestRefused`. Writes the login or the refusal to the sign-in log."""
     key = _key(request, client, device, token)
     if key is None:
         _note(request, client, None, "A device presented an invalid token.")

@@ -50,7 +50,7 @@ def log_in(
             connection=connection,
             address=read_address(channel, username),
             code=code,
-            # Old endpoints do not authenticate clients, so a client is not trusted to act for many users.
+            # Guesses are limited per IP address. Only an authenticated client is exempt, and old endpoints do not authenticate clients.
             place=Place(ip=request.address),
             user_agent=request.user_agent,
         )

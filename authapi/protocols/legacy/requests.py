@@ -38,7 +38,7 @@ class LegacyRequest(TokenRequest):
         return self.headers.get("origin", "")
 
     def needed(self, name: str) -> str:
-        """Return a parameter. Raises `RequestRefused` with an error that old clients expect."""
+        """Return a parameter. If it is missing, raises `RequestRefused` with an error that old clients expect."""
         value = self.text(name)
         if value is None:
             raise RequestRefused(LegacyCase.MISSING_PARAMETER, parameter=name)

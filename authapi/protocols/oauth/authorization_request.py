@@ -11,7 +11,7 @@ from authapi.protocols.oauth.asked_claims import NONE, AskedClaims
 
 @dataclass(frozen=True)
 class ClientFacts:
-    """The settings of a client that affect its requests, in terms of the protocol."""
+    """The settings of a client that affect its authorization requests."""
 
     client_id: str
     callbacks: tuple[str, ...] = ()

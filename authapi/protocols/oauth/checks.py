@@ -1,4 +1,4 @@
-"""The checks of an authorization request whose redirect URL is trusted. A refusal is a row of the table of error cases.
+"""The checks of an authorization request whose redirect URL is trusted. Each refusal is one of the cases in `authapi.failures`.
 
 The engine (`oauthlib`) calls the checks in its own order (`validate_authorization_request` of its grants). Each check returns, or raises a
 refusal with a text of this service. So the engine never raises its own refusal for the same error. The checks use no database.

@@ -17,8 +17,8 @@ _BLANK: dict[str, Any] = vars(Request("", "POST"))
 class EngineRequest(Request):  # type: ignore[misc]  # the engine has no types
     """A request without parameters. The endpoint sets the members that the engine needs.
 
-    So a sent parameter cannot overwrite a member such as `user` or `extra_credentials`. The engine's constructor would also take 16 us of
-    processor time to parse empty values.
+    So a sent parameter cannot overwrite a member such as `user` or `extra_credentials`. The engine's constructor would also use 16 µs of
+    CPU time to parse empty values.
     """
 
     # The engine shows a page for a repeated parameter. This service sends an error that names the parameter

@@ -229,7 +229,7 @@ def _authorization_request(request: ProtocolRequest) -> AuthorizationRequest:
 
 def _prompts(request: AuthorizationRequest, *, is_linking: bool) -> frozenset[Prompt]:
     named = frozenset(_PROMPTS[prompt] for prompt in request.prompts if prompt in _PROMPTS)
-    # The user must log in with the account that is to be linked. The session belongs to another account.
+    # The session of the browser belongs to the account that stays. So demand a new login, with the account that is to be linked to it.
     return named | {Prompt.LOGIN} if is_linking else named
 
 

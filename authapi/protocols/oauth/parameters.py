@@ -126,7 +126,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
     try:
         server().check_authorization(call)
     except OAuth2Error as error:
-        # The engine refused the request in a check that this service does not have.
+        # The engine refused the request in a check of its own, which this service does not replace.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=error.description or error.error) from error
     texts = {name: parameters.get(name) for name in _TEXTS}
     return AuthorizationRequest(

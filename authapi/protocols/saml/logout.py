@@ -23,7 +23,10 @@ _MOST_INDEXES = 50
 
 @dataclass(frozen=True)
 class Participation:
-    """The name and session index of a login, as sent to an application. A logout request of either side must repeat them."""
+    """The name and session index of a login, as sent to an application.
+
+    Every logout request, of the application or of this service, must repeat both.
+    """
 
     name_id: NameId
     session_index: str
@@ -51,7 +54,7 @@ class LogoutRequest:
         """Tell whether the request names this login: the same name, and the same session index or no session index."""
         named, known = self.name_id, participation.name_id
         formats = (OTHER_SPELLINGS.get(named.format, named.format), known.format)
-        # Senders omit the format, or send "unspecified".
+        # Some senders omit the format, or send "unspecified". Such a request matches every format.
         is_same_format = formats[0] in ("", UNSPECIFIED_NAME) or formats[0] == formats[1]
         is_named = not self.session_indexes or participation.session_index in self.session_indexes
         return is_same_format and named.value == known.value and is_named

@@ -14,7 +14,7 @@ from identity.services.effective_roles import effective_member_roles, effective_
 def profile_of(user: User, settings: SamlSettings, organization: Organization | None = None) -> dict[str, Any]:
     """Return the members that a mapping may name: the profile, the organization, and the names of mapped `groups` and `roles`.
 
-    In an organization, these are the roles of the user in the organization.
+    In a login for an organization, `roles` are the roles of the user in that organization only.
     """
     profile = user_document(user)
     profile.setdefault("name", user.name or user.email or user.username or user.phone_number)
