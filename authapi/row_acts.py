@@ -33,7 +33,7 @@ def _end_session(row: Session) -> None:
 
 
 def revoke_token(row: RefreshToken) -> None:
-    """Revoke the whole lineage of a refresh token, which includes its successors."""
+    """Revoke all refresh tokens of the lineage of a token. Access tokens stay valid until they expire."""
     revoke_refresh_tokens(tenant_id=row.tenant_id, ids=[row.wire_id])
 
 

@@ -58,7 +58,7 @@ def refresh_provider_metadata(row_id: str) -> None:
 
 @shared_task(name="authapi.refresh_metadata_of_providers")
 def refresh_metadata_of_providers() -> None:
-    """Start a task for each due document, because one slow server must not delay the other documents."""
+    """Start a task for each provider whose metadata is due, so that one slow provider does not delay the others."""
     for row_id in due_metadata():
         refresh_provider_metadata.delay(str(row_id))
 

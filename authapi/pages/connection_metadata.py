@@ -54,5 +54,5 @@ def _signs_requests(connection: Connection) -> bool:
     try:
         return saml_provider(connection).signs_requests
     except UpstreamFailed:
-        # The connection has no data of the provider yet: administrators often register this document at the provider first.
+        # The connection has no data of the provider yet: administrators often register this metadata at the provider first.
         return options_of(connection).signs_requests is True

@@ -89,7 +89,7 @@ class Field:
 
 
 def form_fields(fields: Iterable[Field], problems: Sequence[Problem | Mapping[str, str] | str] = ()) -> list[Field]:
-    """Return the fields with their problems, marks and focus.
+    """Return the fields with their problems. Also set which fields are marked as required, and which field gets the focus.
 
     The first wrong field gets the focus, otherwise the first empty field. If a form has a single field, the field is not marked as
     required: there is no optional field to distinguish it from.

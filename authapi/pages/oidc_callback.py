@@ -36,7 +36,8 @@ def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
     if is_test(state):
         return finish_test(request, host, state, answer, address=host.issuer + CALLBACK_PATH)
     if is_posted and _USER not in answer:
-        # Browsers may omit the cookie when another site posts a form. The browser sends the cookie with this redirect to the same page.
+        # Browsers may omit the cookie of this service when another site posts a form. After this redirect to the same page, the browser
+        # sends the cookie.
         return see_other(request, with_parameters(request.path, answer))
     if is_posted and not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
         # Some answers must not be in a URL. A page of this service posts such an answer again, so that the browser sends the cookie.

@@ -26,7 +26,7 @@ def password_hints(options: Mapping[str, Any]) -> list[str]:
 
 
 def refusal_text(problem: PasswordProblem) -> str:
-    """Return why a password is refused. The text omits the policy, because the field shows it as hints."""
+    """Return why a password is refused. The text does not repeat the policy, because the page shows the policy as hints at the field."""
     texts = {
         Weakness.STRENGTH: _("This password is too weak. Follow the rules at the field."),
         Weakness.DICTIONARY: _("This password is too common. Choose another one."),

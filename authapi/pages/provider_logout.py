@@ -70,8 +70,8 @@ def _answered(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse
 def _demanded(request: HttpRequest, host: HostMatch, sent: Sent) -> HttpResponse:
     """End the sessions that the request of the provider names, in this browser and in other browsers.
 
-    If the session of this browser ends, the browser visits the participants of the session. At the end, the provider gets an answer if its
-    settings have a URL for answers. A browser without a session is no error: the session may have ended already.
+    If the session of this browser ends, the browser visits the participants of the session. At the end, the provider gets an answer if the
+    options of the connection contain a URL for answers. A browser without a session is no error: the session may have ended already.
     """
     connection = Connection.objects.of(host.tenant_id).filter(name=request.GET.get("connection", "")[:128], strategy__in=STRATEGIES).first()
     if connection is None:

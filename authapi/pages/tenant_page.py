@@ -35,8 +35,8 @@ View = Callable[[HttpRequest, HostMatch], HttpResponse]
 def tenant_page(name: str, *, methods: tuple[str, ...] = ("GET", "POST")) -> Callable[[View], Callable[[HttpRequest], HttpResponse]]:
     """Decorate a view of a page. `name` is the name of the page in log messages.
 
-    Django's CSRF protection is off. Its cookie is for staff only; the forms of a login are bound to the login and its browser
-    (`opened_login`).
+    Django's CSRF protection is off for these pages, because its cookie is for staff only. Instead, the forms of a login are bound to the
+    login and its browser (`opened_login`).
     """
 
     def decorate(view: View) -> Callable[[HttpRequest], HttpResponse]:

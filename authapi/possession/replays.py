@@ -30,7 +30,7 @@ from foundation.memory.redis_clients import redis_pool
 REMEMBERED_SECONDS = 150
 _OF_POSTGRESQL = "p"
 _PURPOSE = "dpop\x00"
-# How long a process caches the generation. Recording a use reads it again.
+# How long a process caches the generation, in seconds. When a use is recorded, the generation is read again.
 _KNOWN_SECONDS = 1.0
 # KEYS: the Redis key of the generation. ARGV: the generation that the caller has read (empty: none), and its successor. Returns the stored
 # generation.

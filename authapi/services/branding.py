@@ -170,7 +170,10 @@ def _show(tenant_id: str, kind: str, path: str) -> None:
 
 
 def default_theme_of(tenant_id: str) -> Theme:
-    """Return a theme with which the pages look as they do without a theme. The theme includes the two colors that the tenant has set."""
+    """Return a theme with which the pages look as they do without a theme.
+
+    The theme includes the primary color and the page background, if the tenant has set them.
+    """
     looks = branding_of(tenant_id)
     theme = default_theme()
     if primary := looks.get("primary_color"):

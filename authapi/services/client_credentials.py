@@ -137,7 +137,7 @@ def _set_key(credential: ClientCredential, new: NewCredential) -> None:
     if new.algorithm not in ALGORITHMS:
         raise Invalid({"alg": [f"Expected one of {', '.join(ALGORITHMS)}."]})
     key = RSAKey.import_key(_public_key(new.pem))
-    # Only the two numbers of the public key are stored.
+    # Only the modulus and the exponent of the public key are stored.
     credential.public_jwk = {"kty": "RSA", **{name: key.as_dict(private=False)[name] for name in ("n", "e")}}
     credential.kid = new.kid or key.thumbprint()
     credential.algorithm = new.algorithm

@@ -13,9 +13,9 @@ from identity.services.failures import NotFound
 
 @unit_of_work
 def renew_edge_key(*, tenant_id: str, domain_id: str) -> str:
-    """Create a key for the edge of a domain and return it.
+    """Create a new secret for the TLS edge of a domain and return it.
 
-    The key is not shown again. The old key becomes invalid within a second. Raises `NotFound`.
+    The secret is not shown again. The old secret becomes invalid within a second. Raises `NotFound`.
     """
     domain = _domain(tenant_id, domain_id)
     lock_rows(CustomDomain, [domain.pk])
@@ -28,7 +28,7 @@ def renew_edge_key(*, tenant_id: str, domain_id: str) -> str:
 
 @unit_of_work
 def remove_edge_key(*, tenant_id: str, domain_id: str) -> None:
-    """Delete the key of a domain, so that no forwarded certificate is trusted at the domain. Raises `NotFound`."""
+    """Delete the secret of a domain's TLS edge, so that no certificate that the edge forwards is trusted. Raises `NotFound`."""
     domain = _domain(tenant_id, domain_id)
     EdgeKey.objects.of(tenant_id).filter(domain=domain).delete()
     mtls.edge_keys.forget((tenant_id, domain.host))

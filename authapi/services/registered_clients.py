@@ -132,7 +132,8 @@ def _with_credentials(client: Client, registration: Registration) -> Client:
     for new in wanted:
         if new.name not in ids:
             ids[new.name] = add_credential(client, new).pk
-    # If the keys at a `jwks_uri` verify the signed requests, the settings of the registration already contain `_SIGNED`.
+    # Clear the settings of the earlier registration. `_SIGNED` stays if the registration contains it, with a `jwks_uri` whose keys verify
+    # the signed requests.
     settings: dict[str, Any] = {_METHODS: None} if _SIGNED in registration.settings else {_METHODS: None, _SIGNED: None}
     if registration.proofs:
         settings[_METHODS] = {registration.method: {"credentials": [{"id": ids[new.name]} for new in registration.proofs]}}

@@ -52,7 +52,7 @@ def delete_profile(*, tenant_id: str, profile_id: str) -> None:
 
 
 def is_reserved(token_type: str) -> bool:
-    """Tell whether a tenant may not define this type of token."""
+    """Tell whether a type of token is reserved, so that a tenant may not define it."""
     return _RESERVED.match(token_type) is not None
 
 

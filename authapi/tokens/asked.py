@@ -37,7 +37,7 @@ class Asked:
 
     @property
     def token_claims(self) -> dict[str, Any]:
-        """The claims in an access token for these values (RFC 9396, 9.1; RFC 9068, 2.2.1)."""
+        """The claims by which an access token states these grants (RFC 9396, 9.1; RFC 9068, 2.2.1)."""
         members = {DETAILS: list(self.details), USERINFO_CLAIMS: list(self.userinfo_claims), "acr": self.acr}
         return {name: value for name, value in members.items() if value}
 

@@ -1,4 +1,4 @@
-"""The URLs that name a tenant: its issuers, and the audiences of the management interface, of `/userinfo` and of `/mfa/`."""
+"""The URLs in tokens that name a tenant: its issuers, and the audiences of the management interface, of `/userinfo` and of `/mfa/`."""
 
 from __future__ import annotations
 

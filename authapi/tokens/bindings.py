@@ -37,7 +37,7 @@ def binding(request: TokenRequest) -> Confirmation | None:
 
 
 def bound_to(confirmation: Confirmation | None, *, client: Client, resource: ApiResource | None) -> Confirmation | None:
-    """Return the `cnf` of an access token for this API, or None. Raises `RequestRefused` for a missing binding."""
+    """Return the `cnf` of an access token for this API; None for an unbound token. Raises `RequestRefused` for a missing binding."""
     asked = resource.settings.get("proof_of_possession") if resource is not None else None
     is_required = client.settings.get("require_proof_of_possession")
     level = client.settings.get("compliance_level") or NONE

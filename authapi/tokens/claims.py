@@ -104,21 +104,21 @@ def new_jti(lineage: UUID | None = None) -> str:
 
 
 def lineage_key(lineage: UUID) -> str:
-    """Return the key under which all tokens of a lineage are revoked."""
+    """Return the text that begins the `jti` of every token of a lineage. One row of `RevokedToken` with this text revokes all of them."""
     return base64.urlsafe_b64encode(lineage.bytes).decode().rstrip("=")
 
 
 def related_jti(jti: str) -> str:
     """Return a fresh `jti` for a token that is derived from another token.
 
-    The new `jti` has the same lineage, so that a revocation ends both tokens.
+    The new `jti` has the same lineage, so that revoking the lineage ends both tokens.
     """
     lineage, separator, _ = jti.partition(".")
     return f"{lineage}.{secrets.token_urlsafe(12)}" if separator else new_jti()
 
 
 def revocation_keys(jti: str) -> tuple[str, ...]:
-    """Return the keys under which a token may be revoked: the key of the token and the key of its lineage."""
+    """Return the texts that revoke a token if a row of `RevokedToken` contains one of them: its `jti`, and the key of its lineage."""
     lineage, separator, _ = jti.partition(".")
     return (jti, lineage) if separator else (jti,)
 

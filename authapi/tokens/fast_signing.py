@@ -21,7 +21,7 @@ from joserfc.jwk import RSAKey
 FAST_ALGORITHM = "RS256"
 _PADDING, _DIGEST = PKCS1v15(), SHA256()
 
-# Makes the signature and returns the whole token.
+# A function that makes the signature and returns the whole token.
 Signing = Callable[[], str]
 
 

@@ -28,7 +28,7 @@ _ONLINE, _OFFLINE = "online_access", "offline_access"
 
 
 def introspected(token: str, *, client: Client, host: HostMatch) -> dict[str, Any]:
-    """Return the members of the answer. An invalid token and a token that the client may not see get the same answer."""
+    """Return the members of the answer. The answer is the same for an invalid token and for a token that the client may not see."""
     found = _of_jwt(token, client, host) if token.count(".") == 2 else _of_row(token, client, host)
     return _INACTIVE if found is None else {"active": True, **{name: value for name, value in found.items() if value not in (None, "")}}
 

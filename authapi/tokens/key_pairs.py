@@ -58,7 +58,7 @@ def new_certified_key(*, subject: str, now: datetime) -> CertifiedKey:
 
 
 def new_key_pair(*, subject: str, now: datetime) -> KeyPair:
-    """Make a key pair with a self-signed certificate for `subject`. Some clients read the certificate instead of the numbers of the JWK."""
+    """Make a key pair with a self-signed certificate for `subject`. Some clients read the certificate in the JWK instead of `n` and `e`."""
     private = generate_private_key()
     pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     certificate = _self_signed(private, subject=subject, now=now)

@@ -41,7 +41,7 @@ class UnknownKey(LookupError):
 
 @dataclass(frozen=True)
 class PublicKey:
-    """The numbers of a verifying key. Hashable, unlike the imported key."""
+    """A public key that verifies tokens: its id, modulus and exponent. Hashable, unlike the imported key."""
 
     kid: str
     n: str
@@ -64,7 +64,7 @@ class Trust:
 def _load_trust(tenant_id: str) -> Trust:
     still_verifies = Q(verifies_until__isnull=True) | Q(verifies_until__gt=timezone.now())
     rows = list(SigningKey.objects.of(tenant_id).exclude(state=SigningKey.State.REVOKED).filter(still_verifies))
-    # The order in the published set: the key that signs now comes first.
+    # The order of the keys in the JWKS: the key that signs now comes first.
     order = {SigningKey.State.CURRENT: 0, SigningKey.State.NEXT: 1, SigningKey.State.PREVIOUS: 2}
     rows.sort(key=lambda row: (order[SigningKey.State(row.state)], -row.pk))
     return Trust(
@@ -141,7 +141,7 @@ def ensure_keys(tenant_id: str) -> SigningKey:
 def rotate_keys(tenant_id: str) -> SigningKey:
     """Make the next key the current key and publish a new next key; return the key that signs now."""
     _ensure_keys(tenant_id)
-    # Generate the key before the lock is taken, because the generation takes tens of milliseconds.
+    # Generate the key before `_rotate` locks the tenant, because the generation takes tens of milliseconds.
     _rotate(tenant_id, new_key_pair(subject=tenant_id, now=timezone.now()))
     trust.forget(tenant_id)
     return SigningKey.objects.of(tenant_id).get(state=SigningKey.State.CURRENT)

@@ -30,7 +30,7 @@ def is_usable_key(key: Mapping[str, Any]) -> bool:
 
 
 def fitting_key(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> tuple[RSAKey | ECKey, Any] | None:
-    """Return the key that may have signed, and the issuer that the key names. None if no key or more than one key fits."""
+    """Return the key that may have signed a token, and the issuer that the key names. None if no key or more than one key fits."""
     kind = KEY_TYPES[algorithm]
     fitting = [
         key
@@ -43,7 +43,7 @@ def fitting_key(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> tu
     ]
     if len(fitting) != 1:
         return None
-    # Import the numbers only: a private part, a URL and other members are not needed.
+    # Import only the members of the public key: a private part, a URL and other members are not needed.
     numbers: dict[str, Any] = {name: fitting[0][name] for name in ("kty", "n", "e", "crv", "x", "y") if name in fitting[0]}
     try:
         # A short key can be factored, and a very long key costs too much CPU time.

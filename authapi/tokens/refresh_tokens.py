@@ -93,8 +93,8 @@ def locked_refresh_token(*, tenant_id: str, token: str) -> RefreshToken | None:
 def is_reused(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> bool:
     """Tell whether the use of a rotated token indicates theft, and not a client that lost the answer.
 
-    Within the leeway, the previous token may be used again. An older token indicates theft: its successor was rotated, so the client had
-    received the successor.
+    After the leeway, every use of a rotated token indicates theft. Within the leeway, the token may be used again if its successor was not
+    rotated. If its successor was rotated, the client had received the successor, so the use indicates theft.
     """
     if not row.is_rotated or row.revoked is None:
         return False

@@ -120,7 +120,7 @@ def _present(tenant_id: str) -> Sequence[SamlKey]:
 
 def _insert_missing(tenant_id: str, state: SamlKey.State) -> None:
     if not SamlKey.objects.of(tenant_id).filter(state=state).exists():
-        # Generate the key before the lock is taken, because the generation takes tens of milliseconds.
+        # Generate the key before `_insert` locks the tenant, because the generation takes tens of milliseconds.
         _insert(tenant_id, new_certified_key(subject=tenant_id, now=timezone.now()), state)
 
 

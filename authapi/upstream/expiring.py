@@ -15,7 +15,7 @@ from authapi.upstream.saml.connections import known_certificates
 from authapi.upstream.saml.options import STRATEGIES
 from identity.models import Connection
 
-# At most this many connections of a tenant are checked for a page.
+# At most this many connections of a tenant are checked when an administrator opens a page.
 _MOST = 200
 
 

@@ -72,7 +72,7 @@ def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
 
 
 def _accepted(connection: Connection, provider: Provider) -> set[str]:
-    """Return the clients at the provider whose tokens are accepted: the own client of the connection, and clients in its options."""
+    """Return the clients at the provider whose tokens are accepted: the client of the connection, and the clients that its options list."""
     named = connection.options.get("allowed_audiences")
     return {provider.client_id, *(one for one in (named if isinstance(named, list) else ()) if isinstance(one, str))}
 

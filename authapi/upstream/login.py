@@ -47,7 +47,8 @@ _LONGEST_HINT = 6000
 def begin(login: Login, connection: Connection) -> str:
     """Return the URL at the provider to which the browser goes. Raises `UpstreamFailed`.
 
-    State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7). A second click on a button ends the first attempt.
+    State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7). If the user presses a button for a provider again, the first
+    request can no longer be answered.
     """
     provider = provider_of(connection)
     metadata = metadata_of(provider)

@@ -79,7 +79,7 @@ def go_on_from_form(http_request: HttpRequest, host: HostMatch, protocol: Protoc
 
 @tenant_page("cross_origin_verification", methods=("POST",))
 def verification_page(http_request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Check the verifier that the page got from the application's page."""
+    """Check the verifier that this page got from the framed page of the application."""
     login, handle = opened_login(http_request, host)
     try:
         login.check()

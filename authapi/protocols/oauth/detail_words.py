@@ -26,7 +26,7 @@ _STEP = " \u203a "
 
 
 def explained(detail: Detail, known: DetailType) -> Explanation:
-    """Return one object in words.
+    """Return one authorization detail in words.
 
     Members that the sentence omits are listed below the sentence, so that users see everything that they allow.
     """

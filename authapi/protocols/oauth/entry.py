@@ -201,7 +201,7 @@ def asked_contexts(request: AuthorizationRequest) -> tuple[str, ...]:
 def _asked(request: AuthorizationRequest, login: CompleteLogin) -> Asked | None:
     """Return the details, claims and context that are granted besides scopes.
 
-    None if the request names none of them, as most requests do.
+    None if the request names no details, claims or contexts, as most requests do not.
     """
     claims, contexts, terms = request.claims, asked_contexts(request), login.terms
     if not (terms.details or claims is not NONE or contexts):

@@ -24,8 +24,8 @@ from identity.stopped_tenants import of_running_tenants
 SEND_NOTICE = "authapi.send_logout_notice"
 # A client that registers a URL gets notices of logouts with these initiators. For other initiators, the client must opt in.
 _ALWAYS = frozenset({Initiator.RP_LOGOUT, Initiator.IDP_LOGOUT})
-# How long a claim is valid, which is longer than an attempt can take. If a worker crashes during an attempt, another worker sends the
-# notice after this time.
+# How long the claim of a notice is valid. This is longer than an attempt can take. If a worker crashes during an attempt, another worker
+# sends the notice after this time.
 _LEASE = timedelta(seconds=30)
 
 
@@ -59,7 +59,7 @@ def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -
 
 
 def logout_addresses(client: Client, reason: str) -> tuple[str, ...]:
-    """Return the URLs at which the client wants notices of a logout for this reason. Empty if the client wants no notices."""
+    """Return the URLs at which the client requests notices of logouts for this reason; empty if it requests none."""
     wanted: dict[str, Any] = client.settings.get("oidc_logout") or {}
     initiators: dict[str, Any] = wanted.get("backchannel_logout_initiators") or {}
     is_told = reason in _ALWAYS or initiators.get("mode") == "all" or reason in (initiators.get("selected_initiators") or ())

@@ -196,7 +196,7 @@ def handle_of(message_id: str) -> str:
 
 
 def _address(client: Client, asked: AuthnRequest, settings: SamlSettings) -> tuple[str, RequestRefused | None]:
-    """Return the address for answers, and the refusal of the request, if any. Raises `RequestRefused` without an address."""
+    """Return the address for answers, and the refusal of the request, if any. Raises `RequestRefused` if there is no such address."""
     callbacks = client.redirect_uris.split()
     try:
         address = consumer_address(asked, callbacks, settings)
@@ -246,7 +246,7 @@ def _round_trip(participant: Participant, settings: SamlSettings, handle: str, p
 
 
 def message_call(settings: SamlSettings, parameter: str, message: Element, relay_state: str, signer: Signer) -> BrowserCall:
-    """Return the call that contains a signed logout message, in the binding of the application."""
+    """Return the browser call that sends a signed logout message to the application, in the binding that the application uses."""
     if settings.logout_binding == HTTP_POST:
         return BrowserCall(settings.logout_address, posted_fields(parameter, message, relay_state, signer))
     return BrowserCall(redirect_address(settings.logout_address, parameter, message, relay_state, signer))

@@ -64,7 +64,7 @@ class MetadataUnusable(ValueError):
 
 
 def provider_metadata(facts: ProviderFacts) -> bytes:
-    """Return the document: every published certificate, both bindings for login and logout, and the NameID formats."""
+    """Return the metadata as XML: every published certificate, the addresses and bindings for login and logout, and the NameID formats."""
     signed = "true" if facts.wants_signed_requests else "false"
     descriptor = element(
         _md("IDPSSODescriptor"),

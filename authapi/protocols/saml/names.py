@@ -10,7 +10,7 @@ UNSPECIFIED_NAME = f"{_SAML}:1.1:nameid-format:unspecified"
 EMAIL_NAME = f"{_SAML}:1.1:nameid-format:emailAddress"
 PERSISTENT_NAME = f"{_SAML}:2.0:nameid-format:persistent"
 TRANSIENT_NAME = f"{_SAML}:2.0:nameid-format:transient"
-# Some senders use the newer prefix for the older formats.
+# Some senders write a format with the version number of other formats (1.1 or 2.0). These spellings are accepted, too.
 OTHER_SPELLINGS = {
     f"{_SAML}:2.0:nameid-format:unspecified": UNSPECIFIED_NAME,
     f"{_SAML}:2.0:nameid-format:emailAddress": EMAIL_NAME,

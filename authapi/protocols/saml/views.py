@@ -83,7 +83,7 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
 
 
 def metadata_of(host: HostMatch, client_id: str, settings: SamlSettings) -> bytes:
-    """Return the document. Its addresses are on this host; its entity id is the tenant's."""
+    """Return the metadata as XML. Its addresses are on this host; its entity id is the same on all hosts of the tenant."""
     facts = ProviderFacts(
         entity_id=entity_id(host.canonical_host, settings),
         login_address=login_address(host.issuer, client_id),
@@ -127,7 +127,7 @@ def client_of(host: HostMatch, client_id: str, sent: Sent | None) -> Client:
 
 
 def note_refused(request: HttpRequest, client: Client, sent: Sent, refused: RequestUnusable) -> None:
-    """Log in the sign-in log why a message was refused, with the decoded message if possible."""
+    """Write to the sign-in log why a message was refused, with the decoded message if possible."""
     try:
         raw = redirected_message(sent.message) if sent.query is not None else posted_message(sent.message)
     except XmlError:
@@ -175,6 +175,6 @@ def _relay_state(request: HttpRequest) -> str:
 
 
 def _extra(request: HttpRequest, name: str) -> str:
-    """Return a query parameter of this service, which is in the URL for both bindings."""
+    """Return a query parameter that this service defines. Such a parameter is in the URL, even if the SAML message is posted."""
     value = request.GET.get(name, "")
     return value if len(value) <= _LONGEST_EXTRA else ""

@@ -11,7 +11,8 @@ from authapi.tenant_settings import sign_in_settings
 from identity.hosts import HostMatch
 
 PATH = "oidc/check_session"
-# This page loads scripts of this host only. Any page may frame it: without the `session_state` of its own origin, a page learns nothing.
+# This page loads scripts of this host only. Any page may show it in a frame: a page learns nothing from it without a `session_state` for
+# the origin of that page.
 _POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors https: http:"
 _KEPT = "public, max-age=300"
 

@@ -60,7 +60,7 @@ def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
         raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=address[:200])
     first = next((one for one in allowed if "*" not in one), "") if client is not None else ""
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
-    # `federated` is a parameter without a value.
+    # `federated` is a parameter without a value: it is on if the query contains it.
     ending = Ending(session, client, address or first, "federated" in request.GET)
     if session is None or is_navigation(request):
         return _end(request, host, ending)
