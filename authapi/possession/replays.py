@@ -124,14 +124,14 @@ class UsedProofs:
             connection.send_packed_command(connection.pack_commands(commands), check_health=False)
             return [connection.read_response() for _ in commands], run
         except BaseException:
-            # Close the connection: the next command would otherwise read the unread answers of these commands.
+            # Close the connection to Redis: otherwise the next command would read the answers to these commands as its own.
             connection.disconnect()
             raise
         finally:
             self._pool.release(connection)
 
     def _run_of(self, connection: Any) -> str:
-        """Read the run of the Redis server. The run stays the same until the connection is opened again."""
+        """Read the run of the Redis server. It is cached until the connection to Redis is opened again."""
         connection.register_connect_callback(self._forget_run)
         connection.send_command("INFO", "server", check_health=False)
         lines = connection.read_response().decode().splitlines()

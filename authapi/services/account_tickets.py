@@ -93,12 +93,12 @@ def usable_count(user: User, purpose: AccountTicket.Purpose) -> int:
 
 
 def use_up(user: User, purpose: AccountTicket.Purpose) -> int:
-    """End all open links of this purpose; return how many. The caller holds the lock of the user's row."""
+    """Mark all unused links of this purpose as used; return how many. The caller holds the lock of the user's row."""
     return _open(user).filter(purpose=purpose).update(used_at=timezone.now())
 
 
 def void(user: User, purpose: AccountTicket.Purpose) -> int:
-    """Let every open link of this purpose expire now, because the password or the factors of the user have changed.
+    """Let every unused link of this purpose expire now, because the password or the factors of the user have changed.
 
     Call it with the user's row locked.
     """

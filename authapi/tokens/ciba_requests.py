@@ -170,7 +170,7 @@ def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
 
 @unit_of_work
 def deny_request(tenant_id: str, key: int, user: User) -> None:
-    """Record that the user has refused the request. Raises `RequestRefused` as `approve_request` does."""
+    """Record that the user has denied the request. Raises `RequestRefused` as `approve_request` does."""
     row = _locked(tenant_id, key, user)
     _require_open(row)
     row.status = CibaRequest.Status.DENIED
@@ -178,7 +178,7 @@ def deny_request(tenant_id: str, key: int, user: User) -> None:
 
 
 def take_back_approvals(*, tenant_id: str, user_id: int) -> None:
-    """End the approvals of a user that no client has exchanged. Call it when an account changes, after its sessions have ended."""
+    """Revoke the approvals of a user that no client has exchanged. Call it when an account changes, after its sessions have ended."""
     rows = CibaRequest.objects.of(tenant_id).filter(user_id=user_id, status=CibaRequest.Status.APPROVED, used_at=None)
     rows.update(status=CibaRequest.Status.DENIED)
 

@@ -167,7 +167,7 @@ def approve_device(tenant_id: str, key: int, approval: Approval) -> None:
 
 @unit_of_work
 def deny_device(tenant_id: str, key: int) -> None:
-    """Record that a user has refused the device. Raises `RequestRefused` as `approve_device` does."""
+    """Record that a user has denied the device its tokens. Raises `RequestRefused` as `approve_device` does."""
     row = _locked(tenant_id, key)
     _require_open(row)
     row.status = DeviceGrant.DENIED
@@ -175,7 +175,7 @@ def deny_device(tenant_id: str, key: int) -> None:
 
 
 def take_back_approvals(*, tenant_id: str, user_id: int) -> None:
-    """End the approvals of a user that no device has exchanged. Call it when an account changes, after its sessions have ended."""
+    """Revoke the approvals of a user that no device has exchanged. Call it when an account changes, after its sessions have ended."""
     waiting = DeviceGrant.objects.of(tenant_id).filter(user_id=user_id, status=DeviceGrant.AUTHORIZED, used_at=None)
     waiting.update(status=DeviceGrant.DENIED)
 

@@ -1,4 +1,4 @@
-"""Opaque access tokens, with which a client reads the profile of one user. Rows store checksums only."""
+"""Opaque access tokens, with which a client reads the profile of one user. Rows store only digests, as checksums."""
 
 from __future__ import annotations
 

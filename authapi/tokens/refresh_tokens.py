@@ -1,4 +1,6 @@
-"""Refresh tokens: issues, exchanges and rotates them. Rows store checksums only. A family is all tokens of one lineage.
+"""Refresh tokens: issues, exchanges and rotates them. Rows store only digests, as checksums.
+
+A family is all refresh tokens of one lineage.
 
 Concurrent exchanges of one token, in any processes, wait for the lock of its row.
 """

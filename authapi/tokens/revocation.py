@@ -24,21 +24,22 @@ _LOCK_MARGIN = timedelta(minutes=1)
 
 
 def revoke_own(token: str, *, client: Client, host: HostMatch) -> bool:
-    """End a client's token of any kind. Return False for a token that is invalid or belongs to another client.
+    """Revoke a client's token of any kind. Return False for a token that is invalid or belongs to another client.
 
-    A refresh token ends with its whole lineage: RFC 7009, 2.1 requires that the access tokens of the same grant end as well.
+    If it is a refresh token, its whole lineage is revoked: RFC 7009, 2.1 requires that the access tokens of the same grant are revoked,
+    too.
     """
     return _revoke_jwt(token, client, host) if token.count(".") == 2 else _revoke_stored(token, client, host.tenant_id)
 
 
 def revoke_access_token(*, tenant_id: str, jti: str, expires_at: datetime) -> None:
-    """End one access token. A repeated call has no further effect."""
+    """Revoke one access token. A repeated call has no further effect."""
     RevokedToken.objects.of(tenant_id).get_or_create(jti=jti, defaults={"tenant_id": tenant_id, "expires_at": expires_at})
 
 
 @unit_of_work
 def revoke_lineage(*, tenant_id: str, lineage: UUID) -> None:
-    """End all codes, refresh tokens, opaque tokens and JWTs of one login at one client. A repeated call has no further effect."""
+    """Revoke all codes, refresh tokens, opaque tokens and JWTs of one login at one client. A repeated call has no further effect."""
     family = RefreshToken.objects.of(tenant_id).filter(lineage=lineage)
     _revoke_locked(family)
     AccessToken.objects.of(tenant_id).filter(lineage=lineage).delete()

@@ -1,4 +1,4 @@
-"""HTTP requests to providers. Each request uses the outbound session of the service and has one deadline; each answer must be JSON."""
+"""HTTP requests to providers. Each request is sent by `outbound_session` and has one deadline; each answer must be JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProviderAnswer:
 
 
 class ProviderSession:
-    """The session that Authlib's client uses instead of a session of `requests`. Sends through the outbound session, without redirects."""
+    """The HTTP session for Authlib's client, in place of a session of `requests`. Sends through `outbound_session`, without redirects."""
 
     def __init__(self) -> None:
         self._deadline = time.monotonic() + SECONDS

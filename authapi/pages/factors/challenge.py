@@ -46,7 +46,7 @@ from foundation.database.transactions import lock_name, unit_of_work
 from identity.hosts import HostMatch
 
 WAY, LIST = "method", "list"
-# Key in the progress of the login. Its value lists the devices to which the page has sent a first code.
+# Name of a member in the progress of the login: the list of the devices to which the page has sent a first code.
 _SENT = "factors_sent_to"
 _LONGEST_RECOVERY_CODE = 64
 

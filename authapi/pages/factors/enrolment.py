@@ -70,7 +70,7 @@ from identity.models import EnrolledFactor
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
 from identity.services.users import locked_user
 
-# Keys in the progress of a login. The values are the chosen kind of factor, and the device that is not confirmed yet.
+# Names of members in the progress of a login: the chosen kind of factor, and the device that is not confirmed yet.
 _KIND, _DEVICE = "enrolling", "enrolling_device"
 
 

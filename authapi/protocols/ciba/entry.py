@@ -96,7 +96,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the client that its user refused. Other refusals are shown to the user, and the link can be opened again."""
+    """If the user denied the request, record this for the client. Show any other error to the user, who can open the link again."""
     tenant_id, row = request.host.tenant_id, _row(request)
     session = find_session(tenant_id=tenant_id, cookie=read_cookie(http_request, SESSION))
     is_own = row is not None and session is not None and session.user_id == row.user_id

@@ -80,7 +80,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the device that the user refused. Other refusals are shown to the user, and the code can be entered again."""
+    """If the user denied the device, record this for the device. Show any other error to the user, who can enter the code again."""
     tenant_id, key = request.host.tenant_id, int(request.state["grant"])
     session = find_session(tenant_id=tenant_id, cookie=read_cookie(http_request, SESSION))
     if refused.case is LoginCase.CONSENT_DENIED:

@@ -76,7 +76,7 @@ def activated(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 @tenant_page("activation_denied", methods=("GET",))
 def activation_denied(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show that a device was refused."""
+    """Show that a device was denied."""
     return hosted_page(request, host, "device_result", {"is_allowed": False})
 
 

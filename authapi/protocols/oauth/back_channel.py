@@ -1,4 +1,4 @@
-"""Sends logout tokens to clients, one attempt at a time, through the outbound session."""
+"""Sends logout tokens to clients, one attempt at a time, through `outbound_session`."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
         """Revoke a token of the client, and store in the request whether the token belonged to the client.
 
         The hint is ignored (RFC 7009, 2.1), because a token shows its kind. The toolkit would delete one stored row, and leave JWTs and the
-        rest of a token family valid.
+        other tokens of the lineage valid.
         """
         request.is_own_token = revoke_own(token, client=request.client, host=request.host)
 
