@@ -144,7 +144,7 @@ def _send_first(login: Login, handle: str, connection: Connection, channel: Chan
     typed = sent.get(field, "").strip()[: LONGEST + 1]
     responsible = upstream.connection_for_email(login.client, typed) if channel is Channel.EMAIL else None
     if responsible is not None and responsible in login.connections:
-        # Users with this email domain must log in through the connection of their company.
+        # A connection of a company is responsible for this email domain, so the user must log in through that connection.
         parameters = {HANDLE: handle, "connection": responsible.name}
         return see_other(login.http_request, with_parameters(flow.PAGES[Step.LOGIN], parameters))
     try:

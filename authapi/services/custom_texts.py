@@ -17,7 +17,8 @@ from identity.services.saving import validated_save
 # In characters. The longest text of the service, in any language, is less than half as long.
 LONGEST_TEXT = 500
 _LONGEST_NAME_SHOWN = 64
-# Characters that change the direction of the text after them, even outside their own text. Isolates and marks for one letter are allowed.
+# Characters that change the direction of the text after them, even outside their own text. Unicode isolates, and marks that affect a single
+# letter, are allowed.
 _OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e")
 
 

@@ -16,7 +16,7 @@ PROVABLE = frozenset({"pwd", "otp", "federated", "pop"})
 
 ANY_LOGIN = "1"
 PASSWORD = "urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport"  # noqa: S105  (the name of a context)
-# Classes that require a second factor, as providers, federations and client libraries name them.
+# Contexts that require a second factor, by the names that providers, federations and client libraries use.
 SECOND_FACTORS = (
     "https://refeds.org/profile/mfa",
     "http://schemas.openid.net/pape/policies/2007/06/multi-factor",

@@ -32,7 +32,7 @@ def received(client: Client, parameters: Parameters) -> Parameters:
 
 
 def claim(client: Client, parameters: Parameters) -> None:
-    """Record that the request is answered now. Raises `RequestRefused` for a request that was answered before."""
+    """Record that the request is answered with a success now. Raises `RequestRefused` for a request that was answered before."""
     if parameters.pushed and not pushed.use_up(tenant_id=client.tenant_id, digest=parameters.pushed):
         raise RequestRefused(OAuthCase.INVALID_REQUEST_URI)
     request_objects.note_use(client, parameters.signed)

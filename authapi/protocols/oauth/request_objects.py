@@ -23,12 +23,12 @@ from authapi.tokens.keys import trust
 SKEW_SECONDS = 10
 _TYPES = ("jwt", "oauth-authz-req+jwt", "application/oauth-authz-req+jwt")
 _LONGEST_JTI = 64
-# The `jti` of an object without expiry is stored for a day.
+# The `jti` of a request object without expiry is stored for a day.
 _ENDLESS_SECONDS = 86_400
 _LONGEST_SECONDS = 366 * 86_400
-# RFC 7519, 4.1: claims about the object, not about the request.
+# RFC 7519, 4.1: these claims are about the request object itself. They are not parameters of the request.
 _OF_THE_OBJECT = frozenset({"iss", "sub", "aud", "exp", "nbf", "iat", "jti"})
-# Prefix of the client id in `use_once`, so that the `jti` of an object and of an assertion never collide.
+# Prefix of the client id in `use_once`, so that the `jti` of a request object and the `jti` of a client assertion never collide.
 _PURPOSE = "request\x00"
 
 
@@ -55,14 +55,14 @@ def opened(client: Client, token: str) -> Parameters:
 
 
 def note_use(client: Client, signed: str) -> None:
-    """Record that the object of these parameters (`Parameters.signed`) was answered. Raises `RequestRefused` for a second answer."""
+    """Record that a request object was answered. `signed` is `Parameters.signed`. Raises `RequestRefused` for a second answer."""
     until, _, jti = signed.partition(" ")
     if jti and not use_once(tenant_id=client.tenant_id, client_id=_PURPOSE + client.client_id, jti=jti, until=float(until)):
         raise _refused("Its jti was used before.")
 
 
 def without_use(parameters: Parameters) -> Parameters:
-    """Return the parameters without the `jti` of the object, because the use of the object is already recorded."""
+    """Return the parameters without the `jti` of the request object, because its use is already recorded."""
     until = parameters.signed.partition(" ")[0]
     return Parameters(parameters.values, parameters.repeated, parameters.pushed, until)
 
@@ -77,7 +77,7 @@ def _parameters(claims: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _end_of(claims: Mapping[str, Any]) -> float:
-    """Return the time until which the `jti` is stored: the expiry of the object, limited to about a year."""
+    """Return the time until which the `jti` is stored: the expiry of the request object, limited to about a year."""
     now = time.time()
     end = claims.get("exp")
     return min(now + _ENDLESS_SECONDS if end is None else end + SKEW_SECONDS, now + _LONGEST_SECONDS)

@@ -22,7 +22,7 @@ ENTITY_NAME = f"{_SAML}:2.0:nameid-format:entity"
 UNSPECIFIED_CLASS = f"{_SAML}:2.0:ac:classes:unspecified"
 PASSWORD_CLASS = f"{_SAML}:2.0:ac:classes:Password"
 PROTECTED_PASSWORD_CLASS = f"{_SAML}:2.0:ac:classes:PasswordProtectedTransport"
-# Classes that require a second factor. OpenID Connect requests use the same names.
+# Classes of authentication that require a second factor. Requests of OpenID Connect use the same names for contexts.
 SECOND_FACTOR_CLASSES = SECOND_FACTORS
 
 BEARER = f"{_SAML}:2.0:cm:bearer"

@@ -188,7 +188,8 @@ def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mappi
     fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
     context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}
-    # The user's answer leads to a redirect to the checked URL, and the page at that URL may redirect again.
+    # The user's answer leads to a redirect to the checked URL, and the page at that URL may redirect again. `form-action` must allow all of
+    # these targets.
     own_scheme = urlsplit(ending.address).scheme
     targets = dict.fromkeys(("https:", "http:", *([f"{own_scheme}:"] if own_scheme else ())))
     return hosted_page(request, host, "logout", context, form_targets=targets)
