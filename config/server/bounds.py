@@ -18,7 +18,10 @@ _CLOSE: Header = (b"connection", b"close")
 
 
 def bounded_body(application: Application, *, limit: int) -> Application:
-    """Read the whole body first: 413 above `limit` bytes, 408 when it takes too long, 503 when the body memory is full."""
+    """Read the whole body before the application runs.
+
+    Answers 413 above `limit` bytes, 408 when the body takes too long, and 503 when the memory for bodies is full.
+    """
 
     async def read_first(scope: Scope, receive: Receive, send: Send) -> None:
         with unread_bodies().held(origin_of_scope(scope).keys) as body:

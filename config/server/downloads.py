@@ -1,6 +1,4 @@
-"""Exported files, sent in pieces outside Django to every holder of a signed link, so that a slow client occupies no request
-thread.
-"""
+"""Sends exported files to every holder of a signed link: in pieces and outside Django, so that a slow client occupies no thread."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ _RETRY_AFTER_SECONDS = 2
 
 
 async def download(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer `GET /exports/{name}?signature=`: 404 for an invalid link or a link of another tenant, 403 for an expired link."""
+    """Answer `GET /exports/{name}?signature=`: 404 for an invalid link or another tenant's link, 403 for an expired link."""
     is_head = scope["method"] == "HEAD"
     try:
         file = await _opened(scope)
@@ -33,7 +31,7 @@ async def download(scope: Scope, receive: Receive, send: Send) -> None:
         await answer(send, refusal, head_only=is_head)
         return
     headers = [
-        # Not `Content-Encoding`: the client asks for a compressed file.
+        # The file itself is gzip. With `Content-Encoding: gzip`, the client would decompress it.
         (b"content-type", b"application/gzip"),
         (b"content-length", str(file.size).encode()),
         (b"content-disposition", f'attachment; filename="{file.name}"'.encode()),

@@ -33,10 +33,10 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = 2
 _SAFE = frozenset({"GET", "HEAD"})
 _MANAGEMENT_PREFIX = "/api/v2/"
-# The paths that the host of the platform serves. On loopback, that host is also the host of a tenant.
+# The paths that the platform's host serves. On loopback, the platform and a tenant have the same host.
 _STATIC_PREFIX = "/static/"
 _PLATFORM_PREFIXES = ("/admin/", "/api/", _STATIC_PREFIX)
-# Addresses whose errors have OAuth's form, because programs read the errors.
+# Paths whose errors have the JSON form of OAuth errors, because programs read them.
 _OAUTH_PREFIXES = (
     "/oauth/",
     "/userinfo",
@@ -49,12 +49,12 @@ _OAUTH_PREFIXES = (
     "/bc-authorize",
 )
 _OAUTH_ERRORS = {403: "access_denied", 404: "not_found", 500: "server_error", 503: "temporarily_unavailable"}
-# Daphne accepts a root path from any client, and every absolute URL would contain this path.
+# Daphne lets any client set a root path with this header. Every absolute URL would then contain the path.
 _REFUSED_HEADERS = frozenset({b"daphne-root-path"})
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """Return a header that occurs once, else an empty string: if there are two values, neither can be trusted."""
+    """Return the value of a header that occurs once, else an empty string: of two values, neither can be trusted."""
     values = [value for key, value in scope["headers"] if key == name]
     return values[0].decode("latin-1").strip() if len(values) == 1 else ""
 
@@ -143,7 +143,7 @@ async def answer_reader(scope: Scope, send: Send, refusal: Refused) -> None:
 async def _refuse_insecure(application: Application, scope: Scope, receive: Receive, send: Send) -> None:
     refusal = await _insecure(scope)
     if scope["method"] in _SAFE and scope["path"].startswith(_STATIC_PREFIX) and _has_page(refusal):
-        # The page for this host links these files. They are public, so they need no TLS.
+        # The error page for this host links files below this path. The files are public, so they need no TLS.
         await application(scope, receive, send)
         return
     if refusal.status == HTTPStatus.PERMANENT_REDIRECT:
@@ -154,7 +154,7 @@ async def _refuse_insecure(application: Application, scope: Scope, receive: Rece
 
 
 def _has_page(refusal: Refused) -> bool:
-    """Tell whether no tenant is known for the host, so that a browser gets a page over plain HTTP instead of a redirect."""
+    """Tell whether the host has no tenant, or the tenant is unknown: then a browser gets an error page over plain HTTP, not a redirect."""
     return refusal.status == HTTPStatus.NOT_FOUND or isinstance(refusal, Unresolved)
 
 
@@ -181,7 +181,7 @@ def is_believed(address: str, trusted: Collection[str]) -> bool:
 
 
 def _arrived_on_loopback(scope: Scope) -> bool:
-    """Tell whether the local address of the connection is loopback; a socket file or a name is no network address."""
+    """Tell whether the local address of the connection is loopback; also True for a socket file or a name, which no network reaches."""
     return _is_loopback(str((scope.get("server") or ("",))[0] or ""))
 
 
@@ -212,7 +212,7 @@ async def _insecure(scope: Scope) -> Refused:
     if scope["method"] not in _SAFE or b"access_token=" in scope["query_string"]:
         return Refused(400, "This service answers over HTTPS only.", code="insecure_transport")
     query = b"?" + scope["query_string"] if scope["query_string"] else b""
-    # Use the registered host, and the path and query as the client sent them.
+    # The redirect leads to the registered host, with the path and query as the client sent them.
     path = scope.get("raw_path") or scope["path"].encode()
     location = f"https://{match.authority}".encode() + b"/" + path.lstrip(b"/") + query
     return Refused(308, "This service answers over HTTPS only.", headers=[(b"location", location)])

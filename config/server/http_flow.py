@@ -13,7 +13,7 @@ _READ_BYTES = 16 * 1024
 
 
 def limit_reads(transport: asyncio.Transport) -> None:
-    """Limit one read of an asyncio transport; uvloop reads into its own buffer."""
+    """Limit the bytes of one read of an asyncio transport; uvloop needs no limit, because it reads into its own buffer."""
     if hasattr(transport, "max_size"):
         transport.max_size = _READ_BYTES
 
@@ -61,7 +61,7 @@ class Flow:
             self._room = None
 
     def expect_reading(self) -> None:
-        """Drop the connection when no part of its buffer is sent in time: a normal close would wait for the client for ever."""
+        """Drop the connection if no part of the write buffer is sent in time: a normal close would wait for the client for ever."""
         self.forget()
         if size := self._transport.get_write_buffer_size():
             self._watch = self._loop.call_later(STALLED_SECONDS, self._look, size)

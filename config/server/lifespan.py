@@ -1,7 +1,7 @@
-"""The life cycle of a web process: which services start with the process, and how the process ends without cutting a stream.
+"""Starts the services of a web process, and lets its open streams end before the process ends.
 
-ASGI servers differ: one waits for open streams for ever, one cancels them at once, one has no lifespan protocol. So this module
-gets the signal first: it drains the streams, then calls the server's own handler.
+ASGI servers differ: one waits for open streams for ever, one cancels them at once, one has no lifespan protocol. So this module handles the
+signal that ends the process first: it drains the streams, and then calls the handler of the server.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _drain_before_exit() -> None:
 
 def _on_signal(loop: asyncio.AbstractEventLoop, previous: Any, seen: list[int], number: int, frame: FrameType | None) -> None:
     if seen:
-        # A second signal: stop waiting.
+        # The process got a second signal: do not wait for the streams any longer.
         _hand_on(previous, number, frame)
         return
     seen.append(number)

@@ -52,7 +52,7 @@ async def live_events(scope: Scope, receive: Receive, send: Send) -> None:
 def watcher_of(tenant_id: str, cookie: str) -> Watcher:
     """Return the member of staff with these cookies who may watch this tenant.
 
-    Raises `Refused`: 401, 403, and 404 for another tenant.
+    Raises `Refused`: 401 without a session that may enter the admin, 403 without the permission, 404 if the admin shows another tenant.
     """
     request = HttpRequest()
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(parse_cookie(cookie).get(settings.SESSION_COOKIE_NAME))

@@ -32,8 +32,10 @@ _SHARE = Gauge(
 
 
 class PeerShare:
-    """Finds the majority peer of a window with one vote per request, and counts its requests in the next window (Boyer and
-    Moore).
+    """Finds the peer that makes most requests, with one counter for all peers.
+
+    In each window, a vote per request finds the only peer that can have the majority (Boyer and Moore). In the next window, the requests of
+    this peer are counted.
     """
 
     def __init__(self, report: Callable[[str, float], None], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,7 +46,7 @@ class PeerShare:
         self._watched, self._own, self._total = "", 0, 0
 
     def note(self, peer: str) -> None:
-        """Count a request of a peer. An empty `peer` means a proxy that forwards the address of its client."""
+        """Count a request of a peer. `peer` is empty if a trusted proxy has forwarded the address of the client."""
         if self._clock() >= self._ends_at:
             self._turn()
         self._total += 1

@@ -19,13 +19,13 @@ from foundation.memory.ttl_cache import Remembered
 
 LIVE, READY = "/-/live", "/-/ready"
 _FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
-# The limit of a check of the database. The pool waits for a connection for a shorter time.
+# The maximum duration of the database check. The pool stops waiting for a connection earlier.
 _DATABASE_SECONDS = 4.0
 _ALIVE, _NO_DATABASE, _ENDING = b"The process answers.\n", b"The database does not answer.\n", b"The process ends.\n"
 
 
 def is_direct(scope: Scope) -> bool:
-    """Tell whether the Host header is an IP address and no proxy has forwarded the request. No tenant has such a host."""
+    """Tell whether the Host header is an IP address, which no tenant has as its host, and no proxy has forwarded the request."""
     if any(name in _FORWARDED for name, _ in scope["headers"]):
         return False
     host = header(scope, b"host")
@@ -38,7 +38,7 @@ def is_direct(scope: Scope) -> bool:
 
 
 def direct_requests(answers: Mapping[str, Application], *, otherwise: Application) -> Application:
-    """Answer direct GET and HEAD requests for these paths, and pass every other request on."""
+    """Answer direct GET and HEAD requests for the paths in `answers`, and pass every other request to `otherwise`."""
 
     # This function is not a coroutine, because each open stream would keep its coroutine in memory.
     def chosen(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -51,7 +51,7 @@ def direct_requests(answers: Mapping[str, Application], *, otherwise: Applicatio
 
 
 async def live(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 200 from the event loop alone, so a failure means that the process needs a restart."""
+    """Answer 200 without thread or database: if the answer fails, the event loop is blocked, and the process needs a restart."""
     await _answer(scope, send, 200, _ALIVE)
 
 

@@ -1,4 +1,7 @@
-"""The error handler of the management interface. Translates errors of several apps, and leaves all others to `authapi.problems`."""
+"""The error handler of the management interface.
+
+It translates the errors of several apps here, and all other errors with `authapi.problems`.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from identity.languages import DEFAULT, LANGUAGES, named_language, speaking
 
 # The OpenAPI document needs no token, so its requests count as anonymous.
 _OPEN_DOCUMENT = f"{MANAGEMENT_PREFIX}openapi.json"
-# Documents that programs load without a token; their errors have the form of the management interface.
+# Documents that programs load without a token. Error responses to these requests have the form of the management interface.
 _OF_PROGRAMS = (_OPEN_DOCUMENT, "/exports/")
 # Staff use the platform's host. On loopback, this host is also the host of a tenant.
 _OF_STAFF = ("/admin/", "/static/", "/api/docs")
@@ -78,7 +78,7 @@ def _charging_refusals(scope: Scope, tenant_id: str, send: Send) -> Send:
 
 
 async def _refuse(scope: Scope, rate: Rate, send: Send) -> None:
-    """Answer 429 without Django: a page that needs neither a thread nor the database."""
+    """Answer 429 without Django: with an error object for programs, otherwise with a page that needs neither a thread nor the database."""
     is_head = scope["method"] == "HEAD"
     if scope["path"].startswith(_OF_PROGRAMS):
         await answer(send, Refused(429, TOO_MANY_REQUESTS, headers=wire_headers(rate)), head_only=is_head)

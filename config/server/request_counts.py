@@ -29,7 +29,8 @@ _SIGN_INS = Counter(
 
 _TOKEN = "/oauth/token"  # noqa: S105  (an address)
 STREAMS = ("/api/v2/events", "/admin/events/live/")
-# By the first part of the path. Everything else is "other", so that no client can add a series.
+# The kind of a request, by the first part of its path. All other requests have the kind "other", so that no client can add a series to the
+# metrics.
 _KINDS = {
     "admin": "admin",
     "api": "management",
@@ -45,7 +46,7 @@ _KINDS = {
     "samlp": "saml",
     "wsfed": "wsfed",
 }
-# The server answers with 500 if the application sends nothing.
+# The status that is counted if the application sends no response: the server then answers 500.
 _NO_ANSWER = 500
 
 
@@ -82,7 +83,7 @@ async def _counted(application: Application, scope: Scope, receive: Receive, sen
         seconds.observe(perf_counter() - began)
 
 
-# One entry per series. Cached, because looking up labels costs more than counting.
+# Cached for each kind and status, because finding a metric by its labels costs more than counting.
 @lru_cache(maxsize=1024)
 def _series(kind: str, status: int) -> tuple[Counter, Histogram]:
     return _REQUESTS.labels(kind, str(status)), _SECONDS.labels(kind)

@@ -1,4 +1,4 @@
-"""Records a span for every request but streams, if `TRACING_ENDPOINT` is set."""
+"""Records a span for every request except requests for streams, if `TRACING_ENDPOINT` is set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.server.request_counts import STREAMS, kind_of
 from foundation.tracing import spans as tracing
 from foundation.tracing.trace_context import read_header
 
-# A client can send any word as a method.
+# A client can send any word as a method, so the span of any other method has the name `_OTHER`.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _FIRST_SERVER_ERROR = 500
 
@@ -46,11 +46,13 @@ async def _traced(application: Application, scope: Scope, receive: Receive, send
 
 
 def _span_of(scope: Scope) -> AbstractContextManager[None]:
-    """Begin the span of a request. Until Django has found the route, the kind of the path names the span: a path may contain an email
-    address.
+    """Begin the span of a request.
 
-    The trace of a caller is continued only if one of `TRACING_PROXIES` sends it. Any other caller could place spans into the traces of
-    others, so its trace is only linked.
+    Until Django has found the route, the name of the span contains only the kind of the path, because a path may contain an email address.
+    Only the fixed paths in `HOT_ENDPOINTS` are used as names.
+
+    The trace of a caller is continued only if one of `TRACING_PROXIES` sends it. The trace of any other caller is only linked; otherwise
+    the caller could add spans to the traces of others.
     """
     method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
     place = scope["path"] if scope["path"] in HOT_ENDPOINTS else kind_of(scope["path"])

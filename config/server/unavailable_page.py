@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from events.stream.refusals import Header, Refused
 
 _POLICY = b"default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-# Heading and text by status. Other pages show the message of the refusal.
+# Heading and text by status. For any other status, the page shows the message of the refusal.
 _WORDS = {
     400: ("HTTPS only", "This service answers over HTTPS only. Change http:// to https:// in the address."),
     403: ("The tenant is not active", "The tenant at this address is suspended or closed. Ask your administrator."),

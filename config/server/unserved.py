@@ -23,7 +23,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a request for a URL without a view. If a view raises a 404 itself, the response is always a page.
 
     Django calls this function in a thread, and never closes a database connection of that thread. So the function makes no query: it uses
-    the host that the edge has resolved.
+    the tenant that `config.server.hosts` has found for the host.
     """
     host: HostMatch | None = getattr(request, "scope", {}).get("host_match")
     is_other = request.path_info.startswith((MANAGEMENT_PREFIX, *PLATFORM_PREFIXES))

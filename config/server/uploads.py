@@ -1,4 +1,7 @@
-"""Receives imported users, the only large body. The body is stored on disk instead of in memory, and only if the token is valid."""
+"""Receives the files of user imports, the only large request bodies.
+
+A body is stored on disk instead of in memory, and only if the token is valid.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _RETRY_AFTER_SECONDS = 10
 def uploads(application: Application, *, otherwise: Application) -> Application:
     """Receive a body of up to `IMPORT_MAX_BYTES` for an import with a sufficient token; pass every other request to `otherwise`.
 
-    413 above the limit, 408 when it takes too long, 503 while four other uploads are in progress.
+    Answers 413 above this limit, 408 when the body takes too long, and 503 while four other uploads are in progress.
     """
     places = asyncio.Semaphore(_PLACES)
 
@@ -56,7 +59,7 @@ def uploads(application: Application, *, otherwise: Application) -> Application:
 
 
 async def _may_upload(scope: Scope) -> bool:
-    """Tell whether this is an import with a sufficient token. Any other request gets the usual response."""
+    """Tell whether this is an import with a sufficient token. Django answers any other request."""
     match: HostMatch | None = scope["host_match"]
     if scope["method"] != "POST" or scope["path"] != _IMPORTS or match is None:
         return False
@@ -64,7 +67,7 @@ async def _may_upload(scope: Scope) -> bool:
     if kind.lower() not in SCHEMES:
         return False
     try:
-        # The interface checks the proof of possession later, because a proof is valid only once.
+        # The management interface checks the proof of possession later. A check here would use up the proof, which is valid only once.
         require_scope(await verify_access_token_async(token.strip(), host=match, takes_bound=True), _SCOPE)
     except TokenRefused:
         return False

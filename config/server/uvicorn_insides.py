@@ -1,11 +1,11 @@
 """Fast path: the service writes streams and complete responses directly to the transport of the connection.
 
-The only module that uses private parts of uvicorn.
+No other module uses private parts of uvicorn.
 
-The plain path is ASGI's `send`, which Daphne and every other response use (`events.stream.peer`). A `Wire` keeps no request, no parser
-and no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has no `Wire`. A frame to 1,000 streams costs 1.2
-times as much as with nchan (`make bench-stream`, docs/performance.md). A complete response takes one write and two coroutines
-less than on the plain path.
+The plain path is ASGI's `send`, which Daphne and every other response use (`events.stream.peer`). A `Wire` keeps no request, no parser and
+no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has no `Wire`. A frame to 1,000 streams costs 1.2 times
+as much as with nchan (`make bench-stream`, docs/performance.md). A complete response needs only one write, and two coroutines fewer than on
+the plain path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OVERHEARD_BYTES = 64 * 1024
 
 
 class UnknownUvicorn(RuntimeError):
-    """The private parts that this module overrides belong to another version of uvicorn than the installed one."""
+    """The installed version of uvicorn is not the version whose private parts this module overrides."""
 
 
 def require_known(version: str) -> None:
@@ -44,7 +44,7 @@ def require_known(version: str) -> None:
 
 require_known(uvicorn.__version__)
 
-# Another version may have no such module.
+# Imported after the check, because another version of uvicorn may have no such module.
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle  # noqa: E402
 
 
@@ -64,7 +64,7 @@ class Wire:
         self._transport = protocol.transport
 
     def watch(self, gone: Callable[[], None]) -> None:
-        """Call `gone` when the client has disconnected, at once if it already has."""
+        """Call `gone` when the client disconnects; if the client has already disconnected, call `gone` at once."""
         if self._is_lost:
             gone()
         else:
@@ -107,7 +107,7 @@ class Wire:
     def lose(self) -> None:
         """Record that the connection has ended, and call the function given to `watch`."""
         self._is_lost = True
-        # The watcher often references this wire: break the cycle, so that no garbage collection is needed.
+        # `gone` often refers to this wire. Break this reference cycle, so that no garbage collection is needed.
         gone, self._gone = self._gone, None
         if gone is not None:
             gone()
@@ -144,8 +144,8 @@ class UvicornProtocol(HttpToolsProtocol):
             ANSWER: partial(self._write_whole, self.cycle),
         }
         self.scope["extensions"] = extensions
-        # Lines after a body are no headers (RFC 9110, 6.5.1): the application would trust them although a proxy checks only
-        # headers.
+        # Drop the trailer lines after a body (RFC 9110, 6.5.1). uvicorn would add them to the headers, and the application would trust
+        # them, although a proxy checks only headers.
         self.headers = deque(maxlen=0)  # type: ignore[assignment]
         if self.scope["http_version"] != "1.1":
             self.cycle.send = _bare(self.cycle)  # type: ignore[method-assign, assignment]
@@ -153,12 +153,12 @@ class UvicornProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Continue with the next request.
 
-        From now on, the client must read the response; a body that the application has not read is freed.
+        From now on, the client must read the response in time. A request body that the application has not read is freed.
         """
         super().on_response_complete()
         self.flow.expect_reading()
         if not self.is_answering:
-            # Free the received part of a refused body: the connection stays open until its client closes it.
+            # Free the received part of a refused request body now: the connection stays open until its client closes it.
             self._drop_body()
 
     def answered(self, *, keeps_alive: bool) -> None:
@@ -175,12 +175,12 @@ class UvicornProtocol(HttpToolsProtocol):
         self.on_response_complete()
 
     def end_head(self) -> bool:
-        """Stop waiting for a head; tell whether one had begun."""
+        """Stop waiting for the head of a request; tell whether a part of a head has arrived."""
         raise NotImplementedError
 
     @property
     def head_size(self) -> tuple[int, int]:
-        """The lines and bytes of the head so far."""
+        """The number of lines and of bytes of the request head that have arrived."""
         return len(self.headers), len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
     @property
@@ -223,7 +223,7 @@ class UvicornProtocol(HttpToolsProtocol):
         cycle.response_started = cycle.response_complete = True
         wire = Wire(self, is_chunked=is_chunked, keeps_alive=keeps_alive)
         if self.transport.is_closing():
-            # The client disconnected before the application decided, so the transport is never resumed.
+            # The client disconnected before the application took over. Without a connection, reading must not be resumed.
             wire.lose()
             return wire
         self.transport.write(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""]))
@@ -235,7 +235,11 @@ class UvicornProtocol(HttpToolsProtocol):
         return wire
 
     def _write_whole(self, cycle: RequestResponseCycle, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Write a complete response as uvicorn would, in one write. Returns False and writes nothing if the case is not ordinary."""
+        """Write a complete response as uvicorn would, in one write.
+
+        Returns False and writes nothing if uvicorn must write the response: for HTTP/1.0, for HEAD, on a connection that is to be closed,
+        and while the client reads too slowly.
+        """
         if cycle.response_started or cycle.disconnected or not cycle.keep_alive or self.flow.write_paused:
             return False
         if cycle.scope["http_version"] != "1.1" or cycle.scope["method"] == "HEAD":
@@ -287,7 +291,7 @@ def _bare(cycle: RequestResponseCycle) -> Callable[[Any], Coroutine[Any, Any, No
         if message["type"] == "http.response.start":
             is_bare = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
             if is_bare:
-                # Otherwise uvicorn chooses chunks.
+                # Otherwise uvicorn would send the body in chunks.
                 cycle.chunked_encoding = cycle.keep_alive = False
         elif is_bare:
             cycle.expected_content_length = len(message.get("body", b""))

@@ -58,7 +58,8 @@ STAFF_PROOF_MINUTES = env.integer(
 # --- Brand on the wire ------------------------------------------------------------------------------------------------
 EVENT_ATTRIBUTE_PREFIX = env.text("EVENT_ATTRIBUTE_PREFIX", "x0", "Prefix of the envelope fields tenant, stream, purpose.")
 EVENT_SOURCE_NAMESPACE = env.text("EVENT_SOURCE_NAMESPACE", "svc", "Namespace in `source`: urn:<namespace>:<tenant>.<domain>.")
-# Tests turn the check off, because tests of several strategies share a database.
+# At its start, a process compares DATABASE_STRATEGY with the stored connections. Tests turn this check off, because tests with different
+# strategies share a database.
 CHECK_DATABASE_STRATEGY = True
 DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of database connections and prefix of user ids.")
 
@@ -138,7 +139,7 @@ PROMETHEUS_MULTIPROC_DIR = env.text(
     "",
     "Directory in which all processes of a machine share their counts; empty: each process shows only its own counts.",
 )
-# The library reads the variable when the first metric is declared, and requires the directory to exist.
+# The Prometheus library reads this environment variable when the first metric is declared. The directory must exist then.
 if PROMETHEUS_MULTIPROC_DIR:
     Path(PROMETHEUS_MULTIPROC_DIR).mkdir(parents=True, exist_ok=True)
 
@@ -358,7 +359,7 @@ USE_I18N = True
 USE_TZ = True
 FORMAT_MODULE_PATH = ["config.formats"]
 STATIC_URL = "/static/"
-# Served from the installed packages, indexed at start: no collectstatic step.
+# Static files are served from the installed packages, which are indexed at the start, so `collectstatic` is not needed.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 STATICFILES_DIRS = [BASE_DIR / "static"]

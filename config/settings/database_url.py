@@ -47,7 +47,7 @@ def database_settings(url: str, *, pool_size: int, name: str = "DATABASE_URL") -
         "HOST": host,
         "PORT": port,
         "CONN_MAX_AGE": 0,
-        # A pooled connection that died with its server is replaced before a request uses it.
+        # If the server of a pooled connection has failed, the connection is replaced before a request uses it.
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
         "OPTIONS": _options(host, pool_size) | query,
@@ -70,7 +70,7 @@ def replica_settings(url: str, *, pool_size: int) -> dict[str, Any]:
 
 def _options(host: str, pool_size: int) -> dict[str, Any]:
     options: dict[str, Any] = {
-        # Limits the resources of one web request. Milliseconds.
+        # Limits in milliseconds, so that one web request does not use a connection or hold locks for too long.
         SESSION_SETTINGS: {"statement_timeout": "30000", "lock_timeout": "10000", "idle_in_transaction_session_timeout": "60000"},
     }
     if pool_size:

@@ -25,7 +25,7 @@ _ALWAYS: dict[str, Any] = {
     "CELERY_VISIBILITY_TIMEOUT": _VISIBILITY_SECONDS,
     "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
     "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,
-    # A damaged response or command is an error of the channel. Without this setting, the worker would end.
+    # Celery treats a damaged response from Redis as an error of the channel. Without this setting, the error would end the worker.
     "CELERY_BROKER_CHANNEL_ERROR_RETRY": True,
     "CELERY_TASK_DEFAULT_QUEUE": "work",
     # Workers alternate between the two queues, so that work that a person waits for does not wait for thousands of deliveries.
@@ -55,7 +55,7 @@ _ALWAYS: dict[str, Any] = {
 
 
 def celery_settings(*, broker: str, prefix: str, data_dir: Path) -> dict[str, Any]:
-    """Return Celery's settings by their Django names, for a queue at that address and a schedule file in that directory.
+    """Return Celery's settings by their Django names, for a queue at the address `broker` and a schedule file in `data_dir`.
 
     Raises `ImproperlyConfigured` for an address of another kind of server, and for an invalid address of sentinels.
     """

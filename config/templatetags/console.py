@@ -61,7 +61,7 @@ def said(content: SafeString) -> SafeString:
     """Return the HTML of a cell or field with Django's icons of yes and no replaced by the icons of the console and a text."""
     if "admin/img/icon-" not in content:
         return content
-    # Django has escaped the content, and the component contains no text of a row.
+    # Django has escaped the content, and the inserted icon contains no text of a row.
     return mark_safe(_ICON.sub(lambda found: yes_no(_VALUES[found[1]]), content))  # noqa: S308  # nosec
 
 

@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One operation. An addition has no name. A served operation has no reason.
+    """One operation. `name` is the name in the libraries, empty for an addition of this service. `reason` is empty for a served operation.
 
     A neutral operation (`NeutralEndpoint`) is about a resource that this service does not have; its reason says so.
     """
@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def refusal(self) -> str:
-        """The sentence of the error response."""
+        """The message of the error response to a request for this operation."""
         return f"{self.method} /{self.path} is not supported{' yet' if self.kind is Kind.PLANNED else ''}: {self.reason}"
 
 
