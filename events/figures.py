@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 logger = logging.getLogger(__name__)
 
 _STATEMENT_TIMEOUT_MS = 2000
-# A query counts at most this many rows: above this number, the exact value does not matter.
+# A query counts at most this many rows. Above this number, the exact number does not matter to an operator.
 MOST_COUNTED = 100_000
 
 
@@ -38,8 +38,7 @@ class Figure:
 
 
 class DatabaseFigures(Collector):
-    """The metrics of one app. If the database does not answer in time, these metrics are absent, and a separate metric reports the
-    failure."""
+    """The metrics of one app. If the database does not answer in time, they are absent, and a separate metric reports the failure."""
 
     def __init__(self, app: str, figures: Sequence[Figure]) -> None:
         self.app = app

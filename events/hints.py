@@ -18,7 +18,7 @@ from foundation.memory.redis_clients import async_redis_client, redis_client
 
 logger = logging.getLogger(__name__)
 
-# To connect and to send take at most 200 ms together, because the numberer waits meanwhile.
+# Connecting and sending together take at most 200 ms, because the numberer waits for both.
 _STEP_TIMEOUT_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 10.0
@@ -70,7 +70,7 @@ def publish_hint(tenant_id: str, position: int) -> bool:
 
 
 def publisher() -> HintPublisher:
-    """Return the only publisher of this process. All messages share it, so that a pause after a failure applies to all of them."""
+    """Return the only publisher of this process. All messages use it, so that the pause after a failed message applies to all messages."""
     with _publishers_lock:
         found = _publishers.get(settings.REDIS_URL)
         if found is None:
@@ -117,10 +117,10 @@ class HintListener:
 
     async def _listen(self) -> None:
         client = async_redis_client(self._url, connect_seconds=_CONNECT_SECONDS, waits_for_messages=True)
-        # A plain connection without the library's bookkeeping of subscriptions, to save time: a hint can arrive for every commit.
+        # A plain connection, because the library's `PubSub` needs more time for each message, and a hint can arrive for every commit.
         connection = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py has no type for it
         try:
-            # With a timeout, because a frozen server accepts the connection and never answers.
+            # Subscribe with a timeout, because a frozen server accepts the connection and never answers.
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await connection.connect()
                 await connection.send_command("SUBSCRIBE", hint_channel(), *self._also)
@@ -136,7 +136,7 @@ class HintListener:
 
     async def _hear(self, connection: AbstractConnection) -> None:
         while True:
-            # Without a timeout, because to set a timeout for every hint costs as much as to read the hint.
+            # Read hints without a timeout: setting a timeout for each hint would cost as much as reading the hint.
             reply = await connection.read_response(disconnect_on_error=False)
             self._is_silent = False
             if reply[0] == b"message":

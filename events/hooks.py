@@ -11,7 +11,7 @@ from typing import Protocol
 class Hold:
     """A consumer that still needs every event after `position`.
 
-    If `does_yield`, these events can be pruned nevertheless, because `make_way` copies them before.
+    With `does_yield`, these events can be pruned nevertheless: `make_way` has copied the events that the consumer needs.
     """
 
     position: int
@@ -32,7 +32,7 @@ class LogFollower(Protocol):
         """
 
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:
-        """Return the effects that `step_back` would have, as one sentence for each effect."""
+        """Return one sentence for each effect that `step_back` would have, for the confirmation of an operator."""
 
     def step_back(self, tenant_id: str, *, head: int) -> None:
         """Discard all state beyond the head, in the caller's transaction, after the database was restored to an earlier state."""

@@ -1,4 +1,4 @@
-"""Totals of one run of the command that reads a stream: events per type, connections, the last offset, and the summary. Pure."""
+"""Counts what one run of `events tail` has read (events per type, connections, the last offset), and makes the summary. Pure."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Backoff:
         self.retry_seconds = min(retry_ms / 1000, self.longest_seconds)
 
     def after_progress(self) -> float:
-        """Return the pause in seconds after a connection that made progress, whose end is therefore not counted as a failure."""
+        """Return the pause in seconds after a connection that made progress. The end of such a connection is not counted as a failure."""
         self.failures = 0
         return self._spread(self.retry_seconds)
 

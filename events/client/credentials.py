@@ -39,7 +39,7 @@ class Credentials(Protocol):
         ...
 
     def must_repeat(self, answer: Exchange) -> bool:
-        """Tell whether the DPoP proof was the only reason for a refusal; if so, the caller repeats the request with a new proof."""
+        """Tell whether only the DPoP proof was the reason for a refusal, so that the caller must repeat the request with a new proof."""
         ...
 
 

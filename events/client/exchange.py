@@ -31,7 +31,7 @@ class Deadlines:
     """Timeouts in seconds: to connect, and between two reads."""
 
     connect: float = 10.0
-    # Three heartbeats of the service; a connection that is silent for longer is dead.
+    # The time of three heartbeats of the service. A connection without data for this time is dead.
     read: float = 45.0
 
 
@@ -88,7 +88,7 @@ def exchange(
 ) -> Exchange:
     """Send one request over its own connection and return the response with any status. Raises `StreamError`."""
     for name, value in headers.items():
-        # `http.client` would raise an error with the value in its text, and the value can be a token.
+        # Check the header here: the error text of `http.client` would contain the value of the header, which can be a token.
         if not _VISIBLE.fullmatch(value):
             raise Untrusted(f"The header {name} contains characters that are not allowed in a header.")
     sock = _connected(server, deadlines)

@@ -112,7 +112,7 @@ class Ended(StreamError):
 
     @property
     def remedy(self) -> Remedy:  # type: ignore[override]  # the code decides, not the class
-        # A reconnect does not help: an event above the size limit is above the limit in every connection.
+        # With these codes, a new connection would end for the same reason: for example, an event that is too large stays too large.
         return Remedy.STOP if self.code in {"cursor_expired", "invalid_cursor", "payload_too_large"} else Remedy.WAIT
 
 

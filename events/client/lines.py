@@ -13,7 +13,7 @@ from events.client.failures import printable
 from events.record.catalogue import DOCUMENT_KINDS
 
 _IDENTITIES = {name: kind.identity for kind in DOCUMENT_KINDS for name in (kind.created, kind.updated, kind.deleted) if name}
-# Fields by which an operator recognizes an entity.
+# Fields by which an operator recognizes a user, a group or another entity of an event.
 _LABELS = ("email", "display_name", "name", "username", "strategy", "phone_number")
 _UNINTERESTING = frozenset({"updated_at"})
 _LONGEST_VALUE = 40

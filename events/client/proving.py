@@ -1,4 +1,4 @@
-"""DPoP proofs (RFC 9449): they prove that the client has the key of a token, so a leaked token is useless without the key."""
+"""DPoP proofs (RFC 9449) prove that the client has the key to which its token is bound. So a leaked token is useless without this key."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class InvalidAddress(ValueError):
 class Server:
     """A service: its public host name, which its certificate contains, and the IP address or host to which the client connects.
 
-    With `connect_to`, the client connects to this server directly, without DNS and without a proxy, but still requests the public host
+    With `connect_to`, the client connects to the server at this address, without DNS and without a proxy, but still sends the public host
     name.
     """
 

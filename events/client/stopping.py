@@ -1,4 +1,4 @@
-"""Handles Ctrl+C and SIGTERM: a wait ends immediately; other work is finished first, so that no event is written only in part."""
+"""Handles Ctrl+C and SIGTERM: a signal ends a wait immediately. Other work is finished first, so no event is written in part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Stopped(Exception):
 
 
 class Stopping:
-    """Handles both signals inside its block. `with stopping.interruptible:` marks the waits."""
+    """Handles Ctrl+C and SIGTERM inside its block. `with stopping.interruptible:` marks the waits that a signal may end."""
 
     def __init__(self) -> None:
         self.interruptible = _Interruptible(self)
@@ -54,7 +54,7 @@ class _Interruptible:
         self._stopping = stopping
 
     def __enter__(self) -> None:
-        # The order of the next two statements matters: the second statement finds a signal that arrived between them.
+        # Set the flag before the check: the check then finds a signal that arrived before the flag was set.
         self._stopping.is_waiting = True
         if self._stopping.asked is not None:
             self._stopping.is_waiting = False

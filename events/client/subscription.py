@@ -120,7 +120,7 @@ class Subscription:
         if error.remedy is Remedy.STOP:
             return False
         if error.remedy is Remedy.NEW_TOKEN:
-            # The server refuses even a new token, so a retry with this token would fail again.
+            # The server has refused a new token, too, so a further request with this token would fail.
             if self._is_token_new or not self._credentials.renew():
                 return False
             self._is_token_new = True

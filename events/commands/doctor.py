@@ -31,7 +31,7 @@ writes no event. It opens one stream at a time; with --slots, it opens as many s
 
 Checks
   error answers       401 and 400 arrive with the service's JSON; Last-Event-ID reaches the service
-  compression         the doctor offers gzip, br and zstd; a server that compresses the stream delays events
+  compression         the doctor offers gzip, deflate, br and zstd; a server that compresses the stream delays events
   TLS, HTTP/2         the TLS version, the certificate, the offered protocols
   headers, framing    delay of the headers, HTTP version, chunked encoding; content type, cache headers,
                       X-Accel-Buffering

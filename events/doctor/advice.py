@@ -48,7 +48,7 @@ DISCONNECTS = {
 
 
 def to_do(remedies: Mapping[str, str], between: str) -> str:
-    """Return the remedy for the proxy whose name is in `between`. If no known name is in `between`, return all remedies."""
+    """Return the remedy for the known proxy that the headers in `between` name; return all remedies if they name no known proxy."""
     lowered = between.lower()
     for name, remedy in remedies.items():
         if name in lowered:

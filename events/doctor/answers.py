@@ -31,8 +31,8 @@ _CASES = (
     Case("answer without token", 401, with_token=False),
     Case("answer to a bad cursor", 400, query=f"?from={_NOT_A_CURSOR}"),
     Case("answer to an unknown parameter", 400, query="?doctor=1", advice="Forward the query unchanged. " + _PASS_ON),
-    # A refusal by the service proves that the proxy forwards the header. If a proxy removed the header, each reconnect would start at the
-    # head, and the client would miss events.
+    # The service refuses this request only if the proxy forwards `Last-Event-ID`. If a proxy removed the header, the stream would start at
+    # the head after each reconnect, and the client would miss events.
     Case("Last-Event-ID arrives", 400, last_event_id=_NOT_A_CURSOR, advice="Forward the header Last-Event-ID to the service"),
 )
 

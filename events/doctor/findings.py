@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Verdict(IntEnum):
-    """Severities in order. The highest severity is the exit status."""
+    """Severities in ascending order. The exit status of the command is the highest severity of all findings."""
 
     OK = 0
     WARN = 1

@@ -16,7 +16,7 @@ _PROMPT_SECONDS = 1.0
 # Public client libraries time out after 60 s without a byte. A heartbeat within half of this time tolerates one lost heartbeat.
 _LONGEST_SILENCE_SECONDS = 30.0
 _BREATH_SECONDS = 0.5
-# The default limits in seconds of widely used servers, from which the report names the probable cause of an early end.
+# The default time limits of widely used servers, in seconds. If a connection ends after one of these times, the report names the server.
 _KNOWN_LIMITS = {
     15: "envoy's default route timeout",
     30: "haproxy's customary timeout server, heroku",
@@ -57,7 +57,7 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
 
 
 def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping[str, str]) -> Finding:
-    """Return the finding for a stream whose response head does not arrive, although error responses do. Raises `StreamError`."""
+    """Return the finding for a stream whose response head does not arrive, although error responses do arrive. Raises `StreamError`."""
     what = "a response that may be compressed" if remedies is COMPRESSION else "the stream"
     text = f"error responses arrive at once, but {what} does not begin ({error}): a proxy waits for a full buffer"
     with patient.ask(with_token=False) as answer:
@@ -106,7 +106,7 @@ def _judged_opening(observation: Observation, named: str) -> Finding:
 
 
 def judge_heartbeat(observation: Observation, watch_seconds: float, tell: Callable[[str], None]) -> Finding:
-    """Wait for the next bytes after the opening, which on an idle stream are a heartbeat."""
+    """Wait for the next bytes after the opening. On a stream without events, these bytes are a heartbeat."""
     before, since = len(observation.pieces), observation.age
     tell(f"  waiting up to {watch_seconds:g} s for a heartbeat")
     came = observation.watch(watch_seconds, until=lambda seen: len(seen.pieces) > before)

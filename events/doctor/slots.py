@@ -1,4 +1,4 @@
-"""Checks that the service, behind the proxy, notices when a client disconnects. Otherwise the connection slots fill up."""
+"""Checks that the service notices behind a proxy when a client disconnects. Otherwise lost connections would use up the tenant's slots."""
 
 from __future__ import annotations
 

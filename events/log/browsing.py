@@ -59,7 +59,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The rows to examine, in the order of `key`, in which an index returns them. `also` adds the conditions outside of the index."""
+    """The rows to examine, in the order of `key`, as an index returns them. `also` adds the conditions that the index does not cover."""
 
     rows: Rows
     key: str
@@ -94,7 +94,7 @@ def _placed(question: Question) -> Question:
     first, last = question.first, question.last
     if question.since is not None:
         found = log.filter(recorded_at__gte=question.since).order_by("recorded_at", "position")
-        # If every entry is older than the time, use a position that no entry has.
+        # If every entry is older than the start of the time range, use a position that no entry has.
         position = found.values_list("position", flat=True).first()
         first = max(first or 0, _NONE if position is None else position)
     if question.until is not None:
@@ -170,7 +170,7 @@ def _within(rows: Rows, first: int | None, last: int | None, *, column: str = "p
 
 
 def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tuple[int, int]], int | None]:
-    """Return (primary key, order key) of the found rows, at most a page and one row, and the order key at which the search stopped.
+    """Return (primary key, order key) of the found rows, at most one more than a page, and the order key at which the search stopped.
 
     The second value is None if the search examined all rows.
     """

@@ -68,7 +68,7 @@ class CursorSealer:
 
 
 class _TenantKey:
-    """Two keys that are derived from one secret for one tenant, stored as initialized hashers."""
+    """The keys of one tenant for the tag and for the pad, derived from one secret, and stored as initialized hashers."""
 
     __slots__ = ("_pad", "_prefix", "_tag")
 
@@ -110,7 +110,7 @@ def _decoded(text: str) -> bytes:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as error:
         raise InvalidCursor from error
-    # The last base64 character has spare bits, so a cursor has several spellings, of which only one is valid.
+    # The last base64 character has spare bits, so several texts decode to the same cursor. Only the text that `seal` returns is valid.
     if not raw or urlsafe_b64encode(raw).rstrip(b"=").decode() != text:
         raise InvalidCursor
     return raw

@@ -75,7 +75,7 @@ def compare_at_start() -> Difference | None:
     """Compare on a separate connection, and log an alarm on a difference. Never raises, because the start must not depend on this check."""
     try:
         with open_connection() as database, database.transaction():
-            # Set the timeout for this transaction only, because the connection can belong to a pooler.
+            # Set the timeout for this transaction only: a pooler could give the connection with this setting to another client.
             database.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
             note_first(database)
             difference = compare(database)

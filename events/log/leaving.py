@@ -7,7 +7,7 @@ from identity.moving.carrying import carry
 
 
 def unfinished(tenant_id: str) -> list[str]:
-    """Return one sentence about waiting events and one about unrecorded changes, if any exist. A running worker processes both."""
+    """Return one sentence about events without a position and one about unrecorded changes, if there are any."""
     found = []
     if waiting := Outbox.objects.filter(tenant_id=tenant_id).count():
         found.append(f"{waiting:,} events have no position in the log yet; a running worker gives them one.")
@@ -21,7 +21,8 @@ def declare() -> None:
     carry(
         "events",
         left_behind={"Outbox": "The outbox is empty before an export.", "Mark": "No marks exist before an export."},
-        # A timeline has a meaning on its own server only. The first numbering on the target server stores the timeline of that server.
+        # The number of a timeline has a meaning only within one PostgreSQL cluster. The first numbering on the target server stores the
+        # timeline of that server.
         cleared={"Head": ("timeline",)},
         filled_by_triggers=("Mark",),
     )

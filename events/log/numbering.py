@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 BATCH = 5000
 _IDLE_SECONDS = 1.0
 _FAILURE_PAUSE_SECONDS = 0.5
-# The time to wait for the lock on the head row, in milliseconds. Another numberer holds the lock for a shorter time. A transaction that
-# holds the lock for longer is idle, or prunes the log.
+# The maximum wait for the lock on the head row, in milliseconds. Another numberer holds the lock for a shorter time. A transaction that
+# holds the lock for longer is idle, or starts the log over after a restore.
 _HEAD_WAIT_MS = 250
 # The interval at which an idle process checks whether commits wait for a synchronous standby.
 _REPLICATION_SECONDS = 10.0
@@ -97,7 +97,7 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
         if tracing.is_on():
             numbered = LogRange(tenant_id, after=position - count, through=position)
             note_events(database, numbered, "events.number", began_ns=began_ns)
-    # Replication can end while a commit waits for a standby, so check after the commit.
+    # The standby can be removed while a commit waits for it, so check after the commit whether commits still wait for a standby.
     if fence is not None and (fence.is_replicated or is_replicated):
         follow_replication(database, fence)
     return NumberedBatch(tenant_id, count, position, recorded_at)
@@ -110,7 +110,7 @@ def number_tenant(tenant_id: str, database: psycopg.Connection[Any] | None = Non
     """
     if database is not None:
         return _number_all(tenant_id, database)
-    # Callers handle Django's database errors: they answer 503 if the database is unavailable. So replace psycopg's errors.
+    # Callers answer 503 for Django's database errors. So raise Django's errors in place of psycopg's errors.
     with django_connection.wrap_database_errors, open_connection() as owned:
         return _number_all(tenant_id, owned)
 

@@ -18,7 +18,7 @@ from identity.options.schemas.nodes import Path, split
 
 CONNECTION = next(kind for kind in DOCUMENT_KINDS if kind.name == "connection")
 CONNECTION_EVENTS = tuple(name for name in (CONNECTION.created, CONNECTION.updated, CONNECTION.deleted) if name)
-# The number of events per query, which limits the memory: the body of an event has up to 512 KiB.
+# The number of events per query. It is small, because the body of each event can take 512 KiB of memory.
 _AT_ONCE = 50
 
 

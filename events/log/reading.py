@@ -96,7 +96,7 @@ class NoLog(LogError):
 
 
 class LogHasHole(LogError):
-    """Positions between floor and head are missing. `after` is the last position of this hole."""
+    """Positions between floor and head are missing. `after` is the last missing position."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class LogReader:
     async def pages(self, places: Sequence[tuple[str, Cursor]], *, max_events: int, max_bytes: int) -> list[Page | LogError]:
         """Return the result or the error of `page` for each tenant and cursor, with a single statement."""
         if len(places) == 1:
-            # The statement for one tenant takes PostgreSQL less time.
+            # For one tenant, PostgreSQL runs `_PAGE` faster than `_PAGES`.
             tenant_id, cursor = places[0]
             return [_page_or_error(await self._pool.rows(_PAGE, tenant_id, cursor.position, max_events, max_bytes), cursor)]
         tenant_ids, after = [tenant_id for tenant_id, _ in places], [cursor.position for _, cursor in places]
@@ -182,7 +182,8 @@ class LogReader:
     async def start_at(self, tenant_id: str, moment: datetime) -> tuple[Bounds, Cursor]:
         """Return the cursor directly before the first event recorded at or after the time, or the end of the log.
 
-        Raises `CursorExpired` if an event recorded at or after the time was pruned. Returns the floor for a time before all events.
+        Raises `CursorExpired` if an event recorded at or after the time was pruned. If the log is complete and the time is before its first
+        event, the cursor is the floor.
         """
         rows = await self._rows(_PLACE_OF, {"tenant": tenant_id, "moment": moment})
         if not rows:

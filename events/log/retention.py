@@ -2,8 +2,8 @@
 
 Locks are taken in one order: first the tenant's pruning lock, then log rows and events, last the head row, for one update before the
 commit. The pruning lock is an advisory lock that prevents two runs at the same time. Numbering locks the head row and then inserts
-positions that pruning never touches. So numbering waits at most for the update of the head row, and no deadlock is possible. Writers of
-events take none of these locks.
+positions that pruning never touches. So numbering waits for a pruning transaction only between its update of the head row and its commit,
+and no deadlock is possible. Writers of events take none of these locks.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _drop_chunk(tenant_id: str, last: int) -> tuple[int, int] | None:
         cursor.execute(_LOCK, values)
         if not cursor.fetchone()[0]:
             return None
-        # A separate statement after the lock, which sees the floor that another run has committed.
+        # Read the floor in a separate statement after the lock, so that it is the floor that the previous run has committed.
         cursor.execute(_FLOOR, values)
         row = cursor.fetchone()
         if row is None or row[0] >= last:

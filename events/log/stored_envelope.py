@@ -16,7 +16,7 @@ def envelope_of(body: bytes | memoryview) -> dict[str, Any]:
 
 
 def who_of(envelope: dict[str, Any]) -> str:
-    """Return the client that made the change, otherwise the IP address of the request, otherwise an empty string."""
+    """Return the client that made the change; without a client, the IP address of the request; otherwise an empty string."""
     context = _member(_member(envelope, "data"), "context")
     client, request = _member(context, "client"), _member(context, "request")
     if client:
@@ -25,7 +25,7 @@ def who_of(envelope: dict[str, Any]) -> str:
 
 
 def roots_in(envelope: dict[str, Any]) -> tuple[str, ...]:
-    """Return the entities that the object and the context of an event name, as `<kind>:<id>`, without duplicates."""
+    """Return the entities that are named in the object or the context of an event, as `<kind>:<id>`, without duplicates."""
     data = _member(envelope, "data")
     document = _member(data, "object")
     kind = str(envelope.get("type", "")).partition(".")[0]
@@ -33,15 +33,17 @@ def roots_in(envelope: dict[str, Any]) -> tuple[str, ...]:
     parts.append(("connection", _member(data, "context").get("connection")))
     return tuple(dict.fromkeys(root for name, part in parts for root in _roots_of(name, part)))
 
-    # Some members of an object, such as the user of a membership, are entities, too.
 
-
+# Members of an object that are entities, such as the user of a membership.
 _PARTS = frozenset({"organization", "group", "user", "member", "role", "connection"})
 _OWNERS = {"organization_id": "organization", "connection_id": "connection"}
 
 
 def _roots_of(kind: str, part: Any) -> list[str]:
-    """Return the roots of a part and of its owners. The `member_type` of a member is `user`, or `connection` for a nested group."""
+    """Return `<kind>:<id>` of an entity, and of the organization and connection to which it belongs.
+
+    The `member_type` of a group member is `user`, or `connection` if the member is a nested group.
+    """
     if not isinstance(part, dict):
         return []
     if kind == "member":

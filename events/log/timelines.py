@@ -85,7 +85,7 @@ def fence_of(database: psycopg.Connection[Any]) -> Fence | None:
 
 
 def hold(cursor: psycopg.Cursor[Any], fence: Fence, tenant_id: str, earlier: int | None) -> None:
-    """Raise the epoch of the log if events that were numbered on `earlier` may be lost; store the present timeline.
+    """Raise the epoch of the log if events that were numbered on the timeline `earlier` may be lost; store the present timeline.
 
     Runs in the numbering transaction, after the lock on the head row and before the first position.
     """
@@ -125,7 +125,7 @@ def _noted(database: psycopg.Connection[Any]) -> Fence | None:
 
 
 def _note(database: psycopg.Connection[Any], identity: Identity) -> tuple[bool, bool]:
-    """Store and return whether commits wait for a standby; return also whether the server was recovered to a chosen point."""
+    """Store whether commits wait for a standby. Return this, and whether the server was recovered to a chosen point in time."""
     with database.transaction(), database.cursor() as cursor:
         # The commit of this row waits for the standby like the commits of numbering. If the row survives a failover, the numbered
         # events survive, too.

@@ -37,7 +37,8 @@ EVENT_TYPES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Part:
-    """Another table whose rows belong to a document. Its column `document_column` contains the key of the document."""
+    """A table, other than that of the root, with rows that belong to a document. Its column `document_column` contains the key of the
+    root."""
 
     table: str
     document_column: str
@@ -56,8 +57,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Parent:
-    """The document with whose events the events of a relation are delivered in order: its name, its table, and the column that refers
-    to it."""
+    """The parent of a relation: events of the relation and of its parent are delivered in one order.
+
+    `name` is the kind of the parent, `table` is its table, and `column` is the column of the relation that refers to it.
+    """
 
     name: str
     table: str
@@ -98,7 +101,7 @@ class DocumentKind:
 
 
 _TIMES = frozenset({"created_at", "updated_at"})
-# Documents do not show that a deletion is in progress; the service records the event when it deletes the row.
+# While a deletion is in progress, the document does not show it. The service records the event when it deletes the row.
 _DELETION = frozenset({"deletion_started_at"})
 _CONNECTION = Reference("connection_id", "identity_connection", ("id", "name", "strategy"))
 _ORGANIZATION = Reference("organization_id", "identity_organization", ("id", "name"))
@@ -144,7 +147,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         created="organization.created",
         updated="organization.updated",
         deleted="organization.deleted",
-        # No field of the event shows the extras.
+        # No field of the event shows the column `extras`.
         silent=_TIMES | _DELETION | {"extras"},
     ),
     DocumentKind(
@@ -155,7 +158,7 @@ DOCUMENT_KINDS: tuple[DocumentKind, ...] = (
         created="group.created",
         updated="group.updated",
         deleted="group.deleted",
-        # No field of the event shows the description.
+        # No field of the event shows the column `description`.
         silent=_TIMES | _DELETION | {"description"},
     ),
     DocumentKind(

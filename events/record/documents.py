@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 
 def document_of(kind: DocumentKind, rows: Rows, references: References) -> Document | None:
-    """Return the document of `rows` with all fields that any event type of its kind needs, or None if the rows have no root."""
+    """Return the document of `rows`, or None if the rows have no root. It has all fields that at least one event type of its kind needs."""
     if rows.root is None:
         return None
     return _BUILDERS[kind.name](rows.root, rows, references)
@@ -38,9 +38,8 @@ def event_data(kind: DocumentKind, change: Change, snapshot: Snapshot, reference
     data["context"] = _context(kind, snapshot, references)
     return data
 
-    # The `object` of a removed role contains only the id; `previous_object` contains the role as it was assigned.
 
-
+# Events of a removed role: `object` contains only the id, and `previous_object` contains the role as it was assigned.
 _SHOW_ASSIGNED_BEFORE = frozenset({"group.role.deleted", "organization.group.role.deleted"})
 
 

@@ -24,7 +24,7 @@ from foundation.tracing import spans as tracing
 
 
 class TransactionRequired(RuntimeError):
-    """A change can only be recorded inside the transaction that makes it."""
+    """A change can be recorded only inside the transaction that makes the change."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
@@ -74,7 +74,7 @@ def record_changes(changes: Sequence[tuple[DocumentKind, str]], *, moment: datet
     if not connection.in_atomic_block:
         raise TransactionRequired
     moment = moment or timezone.now()
-    # Grouped by table, because hashing a kind for each change is slow.
+    # Group the changes by the name of the table, because hashing a `DocumentKind` for each change is slow.
     kinds = {kind.table: kind for kind, _ in changes}
     keys = {table: list(dict.fromkeys(key for kind, key in changes if kind.table == table)) for table in kinds}
     # Read all documents before the first mark is deleted: a document can refer to a deleted row, whose values only its mark contains.

@@ -141,8 +141,8 @@ _turn = _Turn()
 def sweep(limit: int = 500) -> int:
     """Record the changes of up to `limit` leftover marks; return the number of events.
 
-    Records existing documents parents first, and deleted documents children first, each in a separate transaction. A later sweep
-    handles rows that another transaction has locked. If a document cannot be recorded, the sweep logs an error and keeps the marks. The
+    Records existing documents parents first, and deleted documents children first, each in a separate transaction. If another transaction
+    has locked a row, a later sweep records its change. If a document cannot be recorded, the sweep logs an error and keeps the marks. The
     next sweep of the process starts after the last mark of this sweep, so kept marks do not block newer marks.
     """
     order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
@@ -176,7 +176,7 @@ def _sweep_document(kind: DocumentKind, key: str) -> int:
 
 
 def _count_swept(count: int) -> None:
-    # This is the last statement of the transaction, so the row of the counter is locked last and only briefly.
+    # All sweeps update the same row. So update it in the last statement of the transaction, which keeps the lock short.
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO events_tally (name, count) VALUES ('swept', %s)"

@@ -2,8 +2,8 @@
 
 All checks run before the response, because a client whose stream ends directly after the opening reconnects again and again.
 
-The caller has already checked host and tenant. The checks here are, in this order: method, draining, token and global client, scope,
-rate, query, cursor, slot of the tenant, slot of the process, first page.
+The caller has already checked host and tenant. The checks here are, in this order: method, draining, token, scope, rate, query, cursor,
+slot of the tenant, slot of the process, first page.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 # The operation id under which the service counts requests.
 ENDPOINT = "events"
-# The first of the three rate headers. A response that has this header has all three.
+# The first of the three headers about the rate limit. A response that has this header has all three.
 RATE_HEADER = b"x-ratelimit-limit"
 _TYPES = frozenset(EVENT_TYPES)
 _RETRY_AFTER_SECONDS = (1, 5)
@@ -158,7 +158,10 @@ def wanted_of(scope: Mapping[str, Any]) -> Wanted:
 
 
 async def placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tuple[Bounds, Cursor]:
-    """Return the bounds of the log, and the cursor after which the stream starts: the given cursor, that of a time, or the head."""
+    """Return the bounds of the log, and the cursor after which the stream starts.
+
+    This is the cursor of the request, the cursor directly before the requested time, or the head.
+    """
     try:
         cursor = shared.sealer(tenant_id).open(wanted.cursor) if wanted.cursor is not None else None
         if wanted.moment is not None:
@@ -209,7 +212,7 @@ async def first_page_of(tenant_id: str, bounds: Bounds, start: Cursor, shared: S
 
 
 async def _gone(tenant_id: str, shared: StreamRuntime) -> Refused:
-    # Read the bounds again, because the epoch or the floor may have been raised since the first read.
+    # Read the earliest cursor now, because the epoch or the floor may have been raised since the bounds were read.
     try:
         earliest, recorded_at = await shared.log.earliest(tenant_id)
     except (NoLog, *READ_FAILURES) as error:

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-# A GET has no body to read, so do not wait for a large body.
+# The body of a GET has no meaning. If a client sends more bytes than this, its stream ends.
 _MAX_BODY_BYTES = 64 * 1024
 _STREAM_HEADERS: list[Header] = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -41,7 +41,7 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
     """Serves one request for a stream with at most two tasks: the server's task writes; another notices when the client disconnects."""
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one request. Replaces the base class, which handles one message after another and would miss a disconnect during a
+        """Serve one request. The method of the base class would handle one message after another, and would miss a disconnect during a
         write."""
         host: HostMatch | None = scope.get("host_match")
         try:

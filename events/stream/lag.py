@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Lag:
     """The lag of a stream: the last position of the log, the number of unread events, and the age of the oldest unread event.
 
-    `ms` is the age in milliseconds; the event may be younger.
+    `ms` is the age in milliseconds. It is an estimate if the process does not know the recording time of the oldest unread event.
     """
 
     head: int

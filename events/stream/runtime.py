@@ -32,7 +32,7 @@ from events.stream.timers import Wheel, tick_for
 from events.stream.writer import SHUTDOWN
 
 _SEALERS_KEPT = 1024
-# The rings get most of the budget; the pages of replays get the rest, because many streams need pages only for short times.
+# The share of EVENTS_RING_BYTES for the pages of replays, as a divisor. The rings get the rest, because replays by many streams are short.
 _PAGES_SHARE_OF_BUDGET = 8
 # Streams begin to close within this share of the drain time. The rest of the time is for their last bytes.
 _SPREAD_SHARE = 0.8

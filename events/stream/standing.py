@@ -1,4 +1,7 @@
-"""Ends open streams whose client, tenant or session may no longer read. A query reads the states of all of them once a second."""
+"""Ends open streams whose client, tenant or staff session may no longer read.
+
+Once a second, one query reads the state of the clients and tenants of all streams.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
-    """Return the reason for which the stream must end, or None. Compares with the present state, so no change is missed."""
+    """Return the reason for which the stream must end, or None. The present state decides, so no message about a change can be missed."""
     held = stream.subscription
     status = state.tenant_statuses.get(held.tenant_id, _SUSPENDED)
     if status in STOPPED_STATUSES:

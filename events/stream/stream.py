@@ -249,7 +249,7 @@ class Stream:
         if self._not_before is not None:
             if frame.recorded_at < self._not_before:
                 return False
-            # Recording times never decrease, so no later event can be older than the requested time.
+            # This event is not older than the requested time. Recording times never decrease, so later events need no check.
             self._not_before = None
         return self._types is None or frame.type in self._types
 

@@ -40,7 +40,8 @@ class Subscription:
     address: str = ""
     # A comment that the stream sends directly after the opening; empty if no comment is needed.
     notice: bytes = b""
-    # Checks a stream that has neither token nor client. A thread calls this function once a second.
+    # Tells whether a stream without token and client, such as that of a staff session, may continue. A thread calls this function once a
+    # second.
     still_stands: Callable[[], bool] | None = None
 
 

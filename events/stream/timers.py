@@ -20,12 +20,15 @@ class Timed(Protocol):
 
 
 def tick_for(heartbeat_seconds: float) -> float:
-    """Return the length of a slot in seconds: a fifteenth of the heartbeat interval, but at least 20 ms and at most one second."""
+    """Return the length of a tick in seconds: a fifteenth of the heartbeat interval, but at least 20 ms and at most one second."""
     return min(max(heartbeat_seconds / _TICK_SHARE_OF_HEARTBEAT, _SHORTEST_TICK_SECONDS), _LONGEST_TICK_SECONDS)
 
 
 class Wheel:
-    """Checks each member when its slot is due. Times are times of the event loop. A check is at most one tick late."""
+    """A timer wheel, which divides time into ticks. A slot contains the members that are due in one tick.
+
+    The wheel checks each member when its slot is due, at most one tick late. All times are times of the event loop.
+    """
 
     def __init__(self, tick_seconds: float) -> None:
         self._tick = tick_seconds
@@ -33,7 +36,7 @@ class Wheel:
         self._turned_to = 0
 
     def put(self, member: Timed, due: float) -> None:
-        """Put a member into the first slot at or after `due`."""
+        """Put a member into the slot of the first tick after `due`."""
         member.slot = max(int(due / self._tick) + 1, self._turned_to + 1)
         self._slots.setdefault(member.slot, set()).add(member)
 
@@ -50,7 +53,7 @@ class Wheel:
         last = int(now / self._tick)
         first = self._turned_to + 1
         self._turned_to = last
-        # After a long pause, it is faster to check the slots that have members than every tick that has passed.
+        # After a long pause, there are more ticks than slots with members. Then go through the slots instead of the ticks.
         due = range(first, last + 1) if last - first < len(self._slots) else sorted(slot for slot in self._slots if slot <= last)
         for number in due:
             for member in self._slots.pop(number, ()):

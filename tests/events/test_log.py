@@ -219,7 +219,7 @@ def test_a_reader_at_the_head_does_not_raise_the_epoch(tenant: Tenant) -> None:
     ("error", "text"),
     [
         (NoLog(), "The tenant has no log: it was deleted."),
-        (LogHasHole(4), "Positions between floor and head are missing. `after` is the last position of this hole."),
+        (LogHasHole(4), "Positions between floor and head are missing. `after` is the last missing position."),
     ],
 )
 def test_an_error_of_the_log_has_a_text(error: Exception, text: str) -> None:

@@ -90,7 +90,7 @@ class Callee:
             except Exception as error:  # noqa: BLE001  (the caller gets the exception)
                 future.set_exception(error)
 
-        # If the event loop has just closed, this process has no open streams, and the future gets no answer.
+        # If the event loop has just closed, its streams have ended, and the future gets no answer.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(answer)
         return future
@@ -107,7 +107,8 @@ class Callee:
         await self._redis.aclose()
 
     def _answer(self, call: Details) -> bytes:
-        """Handle a call and store the answer. This process receives its own calls twice, and must handle each call only once."""
+        """Handle a call and store the answer. This process receives its own calls directly and from the channel, and must handle each call
+        only once."""
         known = self._answers.get(call["id"])
         if known is not None:
             return known

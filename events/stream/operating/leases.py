@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
 _RENEWALS_PER_LEASE = 3
-# The clock of Redis decides which slots have expired, so processes with different clocks agree.
+# The clock of Redis decides which slots have expired, so differences between the clocks of processes have no effect.
 _CLOCK = "local t = redis.call('TIME') local now = t[1] + t[2] / 1000000 "
 _ACQUIRE = (
     _CLOCK

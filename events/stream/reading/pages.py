@@ -22,7 +22,7 @@ PAGE_BYTES = 128 * 1024
 # Maximum number of reads at the same time. The pool has more connections, so that replays never use those that the tails need.
 REPLAYS_AT_ONCE = 4
 # How long a page is cached after its last request. Many streams request the same pages within seconds. Without this limit, the pages of
-# every replayed log would stay in memory until the budget is full.
+# every replayed log would stay in memory until the memory limit of the cache is reached.
 KEPT_SECONDS = 30.0
 
 
@@ -72,7 +72,8 @@ def _encoded(page: Page, sealer: CursorSealer) -> FramePage:
 
 
 def _tell_of(hole: LogHasHole, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> None:
-    # Streams end at the hole. The message in the process log contains the offset after the hole, for clients that accept the loss.
+    # Streams end at the hole. The message in the log of the process contains the offset after the hole, so that a client that accepts the
+    # loss can resume there.
     passed = sealer.seal(Cursor(cursor.epoch, hole.after))
     logger.critical("the log of %s has a hole after %d; it continues after offset %s", tenant_id, cursor.position, passed)
 

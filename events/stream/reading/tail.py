@@ -28,7 +28,7 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 
 logger = logging.getLogger(__name__)
 
-# Few reads at once, so that new positions of a tenant collect during a slow read, and the next read returns all of them.
+# Only a few reads at once: during a slow read, further positions of a tenant are added to its log, and the next read returns all of them.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
 # After the tail has pushed new frames to this many streams, which takes some milliseconds, it lets other tasks run.
@@ -224,7 +224,7 @@ class Tails:
             elif tail.followers and page.frames:
                 await self._extend(tail, page.frames)
             elif tail.followers and tail.heard == heard_before:
-                # A hint is sent after the commit of its events, so if the page is empty, the announced position does not exist. If
+                # A hint is sent after the commit of its events, so if the page is empty, the position in the hint does not exist. If
                 # another hint arrived during the read, `heard` has changed, and the tail reads again.
                 tail.heard = tail.ring.end
 
