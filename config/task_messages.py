@@ -81,7 +81,7 @@ def _is_body(body: Any) -> bool:
 def _is_limit(value: Any) -> bool:
     """Tell whether the time limits of a message, if any, are at most the limits of this service.
 
-    Celery applies the limits of the message.
+    Celery would apply higher limits of a message instead of those of the service.
     """
     if value is None:
         return True

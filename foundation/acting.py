@@ -1,7 +1,8 @@
 """Stores the present act with its actor: staff, a client of the management interface, a user at the account page, or a command. Pure.
 
-Middleware and commands set the act, and the audit log reads it. Work without an actor (a worker, a login) has no act, and the audit log
-has no entry about it.
+Middleware and commands set the act, and the audit log reads it. Work without an actor (a worker, a login) has no act, so the audit log has
+no entries about the rows that it changes. If such work adds an entry itself (`identity.audit.entries`), the actor of the entry is
+`SERVICE`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Actor:
     name: str
 
 
-# Scheduled work of the service itself.
+# The actor of audit entries that the service adds without an act, such as those of scheduled work.
 SERVICE = Actor("service", "", "The service itself")
 
 
@@ -57,7 +58,7 @@ def current_act() -> Act | None:
 
 @contextmanager
 def acting(act: Act | None) -> Iterator[None]:
-    """Bind `act` for the block. Pass None for a block without an actor, such as the work of a job."""
+    """Make `act` the present act for the block. Pass None for a block without an actor, such as the work of a job."""
     token = _current.set(act)
     try:
         yield
@@ -67,7 +68,7 @@ def acting(act: Act | None) -> Iterator[None]:
 
 @contextmanager
 def said(label: str, reason: str = "") -> Iterator[None]:
-    """Label the present act for the block, for example with the pressed button, and add the given reason."""
+    """Give the present act a label for the block, for example the name of the pressed button, and the reason that the actor has given."""
     act = _current.get()
     with acting(None if act is None else replace(act, label=label, reason=reason)):
         yield

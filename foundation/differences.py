@@ -39,7 +39,7 @@ def _field(before: dict[str, Any], after: dict[str, Any], name: str, path: str) 
 
 
 def _is_same(before: Any, after: Any) -> bool:
-    # In JSON true is not 1, and 1.0 is not 1.
+    # Compare the JSON texts: in Python, True == 1 and 1.0 == 1, but in JSON these values differ.
     return _text(before) == _text(after)
 
 

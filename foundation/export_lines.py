@@ -1,4 +1,4 @@
-"""Lines of an export: members of a document, selected by path, as a line of JSON or a CSV record. Pure."""
+"""Writes documents as lines of an export: the members that paths select, as a line of JSON or as a CSV record. Pure."""
 
 from __future__ import annotations
 

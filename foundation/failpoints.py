@@ -12,7 +12,7 @@ _directory: str = getattr(settings, "FAILPOINTS_DIR", "")
 
 
 def reach(name: str) -> None:
-    """Kill this process with SIGKILL if the file `name` exists in the directory. Removes the file first, so only one process is killed."""
+    """Kill this process with SIGKILL if `FAILPOINTS_DIR` contains a file `name`. Removes the file first, so only one process is killed."""
     if not _directory:
         return
     try:

@@ -6,7 +6,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-# Without name and time, so that the same rows give the same bytes.
+# The header has no file name and no time, so that an export of the same rows has the same bytes.
 HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _RAW = -zlib.MAX_WBITS
 _LEVEL = 6

@@ -52,8 +52,9 @@ _held: ContextVar[_Held | None] = ContextVar("held_changes", default=None)
 def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iterator[None]:
     """Collect the changes of rows that the block saves and deletes, and record them at the end of the block in few statements.
 
-    Changes keep their order, or are sorted by `place(row)`. Call it inside a transaction. Each row may change only once. If the
-    block deletes a row without recording the deletion, no other row may refer to that row. A nested block is part of the outer block.
+    With `place`, the changes are sorted by `place(row)`; otherwise they keep their order. Use the block inside a transaction. In it, each
+    row may change only once. If the block deletes a row without recording the deletion, no other row may refer to that row. A nested block
+    is part of the outer block.
     """
     if _held.get() is not None:
         yield
@@ -68,7 +69,10 @@ def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iter
 
 
 def hold_back(change: Any, row: models.Model) -> bool:
-    """Keep the change of a row for the end of the surrounding block. Return False without a block: the caller must record it now."""
+    """Keep the change of a row until the end of the surrounding `changes_together` block.
+
+    Return False if there is no such block: then the caller must record the change now.
+    """
     held = _held.get()
     if held is None:
         return False
@@ -105,7 +109,7 @@ class BulkWrites:
         self._around = around
 
     def around(self, model: type[models.Model], rows: Any) -> AbstractContextManager[None]:
-        """Return the context manager around a statement that writes these rows."""
+        """Return the context manager inside which the caller runs a statement that writes these rows."""
         return nullcontext() if self._around is None else self._around(model, rows)
 
 

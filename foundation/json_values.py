@@ -6,7 +6,7 @@ from typing import Any
 
 MAX_DEPTH = 64
 _LARGEST = 2**63
-# Names that the service itself uses for data about a user.
+# Names that `app_metadata` must not contain, because the service uses them for its own data about a user.
 RESERVED_APP_METADATA = frozenset(
     {
         "__tenant", "_id", "blocked", "clientID", "created_at", "email_verified", "email", "globalClientID", "global_client_id",

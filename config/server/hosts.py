@@ -85,7 +85,7 @@ def guarded(application: Application) -> Application:
 def for_tenant(application: Application, *, platform: bool = False) -> Application:
     """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped tenant.
 
-    With `platform`, everything but the management interface also answers on the platform's own host. Browsers get the errors 404,
+    With `platform`, all paths except those of the management interface are also served on the platform's host. Browsers get the errors 404,
     403 and 503 as a page, and the files of this page are served on every host.
     """
 

@@ -60,7 +60,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def begin() -> None:
-    """Start the services of this process, once; the first request also calls this, for servers without a lifespan."""
+    """Start the services of this process, once. The first request also calls this function, for servers without a lifespan protocol."""
     if os.getpid() in _started:
         return
     _started.add(os.getpid())

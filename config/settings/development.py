@@ -1,5 +1,5 @@
-"""Settings of a checkout: as in production, plus the values of `.data/environment` from `make up`, so that commands find its
-servers.
+"""Settings of a checkout: as in production, plus the values of `.data/environment` from `make up`, so that commands find the servers that
+`make up` started.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ _EXPORTER = "opentelemetry.exporter.otlp.proto.http"
 
 
 def require_packages(endpoint: str) -> None:
-    """Raise `ImproperlyConfigured` if traces are wanted and a package is missing."""
+    """Raise `ImproperlyConfigured` if `endpoint` is not empty and a package for traces is not installed."""
     if endpoint and not _is_installed():
         raise ImproperlyConfigured("TRACING_ENDPOINT needs more packages: install requirements/tracing.lock instead of base.lock.")
 

@@ -11,8 +11,8 @@ from events.models import Head
 def head_cursor(tenant_id: str) -> str:
     """Return the sealed cursor of the last position; an empty string when the tenant has no log.
 
-    Take the cursor before reading a snapshot. Events up to the cursor are in the snapshot, and the stream delivers later positions.
-    Events that were committed but not yet numbered appear in both, with the same content.
+    Take the cursor before reading a snapshot. Events up to the cursor are in the snapshot, and the stream delivers later positions. Events
+    that are committed but not yet numbered are in the snapshot and on the stream, with the same content.
     """
     head = Head.objects.filter(pk=tenant_id).first()
     if head is None:

@@ -20,7 +20,7 @@ _KEYS = re.compile(r"(?:^|\[)([^\[\]]*)")
 
 
 class FormMembers(dict[str, Any]):
-    """A form body: every value is text, which fields convert."""
+    """The members of a form body. Every value is text; the fields of the endpoint convert the text."""
 
 
 class JsonBody(BaseParser):

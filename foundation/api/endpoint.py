@@ -28,7 +28,7 @@ class Endpoint(ViewSet):
     required_scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     # Descriptions of path parameters for the OpenAPI document, in addition to the default descriptions.
     path_schemas: ClassVar[Mapping[str, Schema]] = {}
-    # The `errorCode` of the response for a missing row; None if clients expect no code.
+    # The `errorCode` of the 404 response for a missing row; None if clients expect no code.
     not_found_code: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -46,7 +46,7 @@ class Endpoint(ViewSet):
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse a method without an operation, then check the scope, then refuse ids that no row can have."""
+        """Refuse a method for which no operation is declared, then check the scope, then refuse ids that no row can have."""
         if self.action not in self.operations:
             raise exceptions.MethodNotAllowed(request.method or "")
         super().initial(request, *args, **kwargs)

@@ -25,7 +25,7 @@ class Text(serializers.CharField):
         super().__init__(trim_whitespace=False, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
-        """Check the type before the other rules: the framework would first test whether a number is blank."""
+        """Check the type before the other rules: the framework would first convert a number to text and test whether the text is blank."""
         if data is not None and data is not serializers.empty:
             if not isinstance(data, str):
                 self.fail("invalid")
@@ -127,7 +127,7 @@ def _is_form(field: serializers.Field[Any, Any, Any, Any]) -> bool:
 
 
 def _structure(field: serializers.Field[Any, Any, Any, Any], data: Any) -> Any:
-    """Return an object or list that a form body contains as JSON text (OpenAPI 3.0, "Encoding Object"), else `data` itself."""
+    """Return the object or list if `data` is its JSON text in a form body (OpenAPI 3.0, "Encoding Object"), else `data` itself."""
     if not (_is_form(field) and isinstance(data, str) and data[:1] in ("{", "[")):
         return data
     try:

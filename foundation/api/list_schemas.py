@@ -55,7 +55,8 @@ def reference(component: str) -> Schema:
 
 
 def taken_list(key: str, item: Schema) -> Schema:
-    """Return the schema of the checkpoint form. It allows no further members, so a page with totals does not match it."""
+    """Return the schema of the checkpoint form. The schema allows no further members, so that a page with totals does not match this
+    schema."""
     properties: Schema = {key: {"type": "array", "items": item}, "next": {"type": "string", "description": "Absent in the last response."}}
     return {"type": "object", "required": [key], "properties": properties, "additionalProperties": False}
 

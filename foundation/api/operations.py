@@ -19,7 +19,7 @@ TEXT: Schema = {"type": "string"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 SWITCH: Schema = {"type": "boolean"}
 WHOLE: Schema = {"type": "integer"}
-# Words in the names of operations that have no plural, so `act` writes no article before them.
+# Uncountable words in the names of operations: `act` writes no article before them.
 _UNCOUNTED = frozenset({"access", "protection", "throttling", "detection"})
 
 
@@ -48,10 +48,9 @@ class Operation:
     """One method of one path. A token needs one of `scopes`; scopes joined by a space are all required.
 
     `refuses` lists error statuses in addition to those of every operation. With `is_body_list`, the body is a list of `body` objects.
-    `body_schema` describes a body with another structure, such as a list of words.
-    `repeated_status` is the status of the response if the effect of the call already exists; None if this status is `status` as well.
-    `snapshot_of` is the kind of document in a list that the stream can continue; the response then has a cursor
-    (`foundation.api.snapshots`).
+    `body_schema` describes a body with another structure, such as a list of words. `repeated_status` is the status of the response if an
+    earlier call already had the same effect; None if it is also `status`. `snapshot_of` is set for a list that the stream can continue: the
+    kind of document in the list. The response then has a cursor (`foundation.api.snapshots`).
     """
 
     id: str

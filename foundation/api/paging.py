@@ -35,8 +35,8 @@ Render = Callable[[Any], dict[str, Any]]
 class Listing:
     """The options of one list: its collection key, the fields of its items, and its differences from other lists.
 
-    The request parameter `fields` selects names from this tuple; the response always has the fields in `kept`, and has the fields in
-    `only_on_request` only when the request names them.
+    The request parameter `fields` can name only the fields in the tuple `fields`. An item always has the fields in `kept`, and has the
+    fields in `only_on_request` only if the request names them.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Listing:
 class SortBy:
     """The order of one sort field.
 
-    `has_gaps`: rows without the field come last in both directions. `is_indexed`: an index has that order.
+    `has_gaps`: rows without the field come last in both directions. `is_indexed`: a database index returns the rows in this order.
     """
 
     expression: Any
@@ -178,8 +178,8 @@ def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Rend
 
 def _after(rows: QuerySet[Any], checkpoint: _Checkpoint) -> QuerySet[Any]:
     moment, key = checkpoint.created_at, checkpoint.key
-    # The condition on `created_at` alone is a range of the index. The other condition drops the rows with that time that an earlier page
-    # contained.
+    # The condition on `created_at` alone is a range of the index. The other condition drops the rows with exactly this time that an earlier
+    # page contained.
     if checkpoint.is_descending:
         return rows.filter(Q(created_at__lt=moment) | Q(pk__lt=key), created_at__lte=moment)
     return rows.filter(Q(created_at__gt=moment) | Q(pk__gt=key), created_at__gte=moment)

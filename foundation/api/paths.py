@@ -1,6 +1,6 @@
-"""Routing on the encoded path: ids are percent-encoded, and a slash inside an id is `%2F`.
+"""Routes requests by the encoded path: ids are percent-encoded, and a slash inside an id is `%2F`.
 
-Django routes on the decoded path, where that slash would split the id. Here the path is split first and each segment decoded
+Django routes by the decoded path, in which such a slash would split the id. Here the path is split first, and then each segment is decoded
 once.
 """
 

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from foundation.api.refusals import invalid_query
 from foundation.json_values import text_problem
 
-# Every accepted number fits into a column, and so does a page number times a page size.
+# With at most nine digits, every accepted number, and every page number times a page size, fits into a column of the database.
 _MOST_DIGITS = 9
 LARGEST_NUMBER = 10**_MOST_DIGITS - 1
 

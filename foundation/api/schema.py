@@ -70,7 +70,7 @@ def error_responses(*statuses: int) -> dict[str, Schema]:
 
 
 def security_of(*scopes: str) -> list[dict[str, list[str]]]:
-    """Return the two security schemes; several scopes are alternatives, scopes joined by a space are all required."""
+    """Return the two security schemes of an operation. A token needs one of `scopes`; scopes joined by a space are all required."""
     return [{BEARER: []}, *({CLIENT_CREDENTIALS: together.split()} for together in scopes)]
 
 
@@ -111,7 +111,8 @@ class OperationSchema(AutoSchema):
         ]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        # The generator would make an array of every response of an action called `list`; our schemas already have the type.
+        # For an action called `list`, the generator would describe the response as an array of our schema, although our schema already is
+        # the array.
         return False
 
     def _resolve_path_parameters(self, variables: Any) -> list[Schema]:

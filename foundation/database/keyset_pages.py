@@ -48,7 +48,7 @@ def read_place(query: Any) -> Place | None:
 class KeysetPage(Generic[Row]):
     """Rows, newest first. `older` and `newer` are the places of the neighboring pages, empty at an end.
 
-    `is_partial` means that the page is short because it examined the maximum number of rows.
+    `is_partial` means that the page is short because the search examined the maximum number of rows.
     """
 
     rows: Sequence[Row]
@@ -79,9 +79,9 @@ def page_of(rows: QuerySet[Row], place: Place | None, *, moment: str, further: Q
 
 
 def met(walk: QuerySet[Any], further: Q) -> list[Any]:
-    """Return the keys of walked rows that fulfill `further`: at most one more than a page shows.
+    """Return the keys of the rows in `walk` that fulfill `further`: at most one more than a page shows.
 
-    Each row is checked during the walk; a query by key would read each row a second time.
+    The condition is checked while the rows are read. A second query with the keys of all rows would read each row again.
     """
     judged = walk.annotate(is_wanted=ExpressionWrapper(further, BooleanField())).values_list("pk", "is_wanted")
     sql, parameters = judged.query.sql_with_params()
@@ -93,7 +93,7 @@ def met(walk: QuerySet[Any], further: Q) -> list[Any]:
 def _from(rows: QuerySet[Row], place: Place, moment: str) -> QuerySet[Row]:
     """Return the rows beyond the place.
 
-    An index serves the range of times; the other condition drops rows with the time of the place that were already shown.
+    An index serves the range of times. The other condition drops the rows with exactly the time of the place that another page has shown.
     """
     beyond = "gt" if place.is_newer else "lt"
     within = {f"{moment}__{beyond}e": place.moment}

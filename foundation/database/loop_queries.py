@@ -1,9 +1,9 @@
 """Fast path: single statements of hot endpoints, run on the event loop as prepared statements, without a thread.
 
-The plain path is `CompiledSelect.first` or a query set, in a thread; docs/figures.md has the measurement. Django's own loaders
-decode the rows, and both paths return the same model instances. A process has one pool of four connections for these statements, open
-from the start of the process to its end. `Cold` is raised when the pool is closed, when no connection is free in time, and when a
-statement fails; the plain path then reports the cause.
+The plain path is `CompiledSelect.first` or a query set, in a thread; docs/figures.md has the measurement. Django's own loaders decode the
+rows, and both paths return the same model instances. A process has one pool of four connections for these statements, open from the start
+of the process to its end. `Cold` is raised when the pool is closed, when no connection is free in time, and when a statement fails; the
+caller then uses the plain path, which reports the cause. For a write without an answer, `Unanswered` is raised.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Limits of a session that migrates, so that a waiting migration does not block the requests of running processes. Decision: docs/adr/0130.
+"""Limits how long a migration waits for a lock, so that it does not block the requests of running processes. Decision: docs/adr/0130.
 
-A statement that waits for a lock on a table makes every later statement on the table wait behind it.
+While a migration waits for a lock on a table, every later statement on this table waits behind the migration.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ORDER BY xact_start LIMIT 5
 
 
 def set_limits(database: BaseDatabaseWrapper, *, lock_seconds: float) -> None:
-    """Let the session wait this long for a lock, and let its statements run for any time."""
+    """Let the session wait at most `lock_seconds` for a lock, and let its statements run for any time."""
     with database.cursor() as cursor:
         cursor.execute(*set_statement({"lock_timeout": int(lock_seconds * 1000), "statement_timeout": 0}))
 
@@ -50,7 +50,7 @@ def long_transactions(database: BaseDatabaseWrapper, *, seconds: float) -> list[
 def _unlimited(execute: Callable[..., Any], sql: Any, parameters: Any, many: bool, context: dict[str, Any]) -> Any:  # noqa: FBT001  (Django)
     found = _CONCURRENTLY.match(str(sql))
     database: BaseDatabaseWrapper = context["connection"]
-    # Inside a transaction PostgreSQL refuses the statement. The caller gets this error.
+    # Inside a transaction, PostgreSQL refuses a CONCURRENTLY statement, and the caller gets the error.
     if found is None or database.in_atomic_block:
         return execute(sql, parameters, many, context)
     verb, index = found.groups()

@@ -87,7 +87,7 @@ class Line:
             self._answer = self._loop.create_future()
             answer = await self._answer
         except BaseException:
-            # A canceled call leaves a partial answer behind, and after an error a statement may have to be parsed again.
+            # A canceled call leaves a partial answer on the connection. After an error, the server may have to parse the statement again.
             self.end()
             raise
         finally:
@@ -185,7 +185,7 @@ class LinePool(AsyncConnectionPool[Handle]):
         await super().close(timeout)
 
     async def keep(self, line: Line) -> None:
-        """Reserve a connection that the method `line` returned, or give it back to the pool."""
+        """Take back a connection that `line` returned: keep it reserved, or return it to the pool if enough connections are reserved."""
         if line.is_usable and len(self._lines) < self._kept and not self.closed:
             self._lines.append(line)
         else:

@@ -2,8 +2,8 @@
 
 The plain path is `run_script`, which waits for the answer. A bare loop of calls to a destination is the upper limit of the rate. A worker
 process reaches 0.52 of this rate with `run_script`, and 0.77 with this module (`make bench-provisioning`, docs/performance.md). These
-scripts use a second connection of the thread, because other code may use the thread's usual connection meanwhile. The second connection
-is opened on first use. The thread closes both together.
+scripts use a second connection of the thread, because other code may use the thread's usual connection meanwhile. The second connection is
+opened on first use. The thread closes both of its connections together.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ScriptSender:
         self._wrapper.close()
 
     def prepare(self, statements: Sequence[Prepared]) -> None:
-        """Make the server plan the statements again, for the present tables."""
+        """Make the server discard its plans and plan the statements again, for the present contents of the tables."""
         with self._closed_on_error(), self._wrapper.cursor() as cursor:
             cursor.execute("DISCARD PLANS")
             prepare(cursor, statements)

@@ -1,6 +1,6 @@
-"""Settings of each database session, such as its limits, sent by a statement after connecting.
+"""Settings of each database session, such as its time limits, sent in a statement after the connection is open.
 
-Startup options would not pass a pooler: PgBouncer refuses the parameter `options`, or ignores it silently.
+As startup options, the settings would not pass a pooler: PgBouncer refuses the parameter `options`, or ignores it silently.
 """
 
 from __future__ import annotations

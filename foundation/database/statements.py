@@ -54,12 +54,11 @@ _prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 def run_script(
     statements: Sequence[Prepared], parameters: Mapping[str, Any], *, is_repeatable: bool = False
 ) -> list[tuple[int, Row | None]]:
-    """Run statements one after the other, in one message; return for each its row count and its first row.
+    """Run statements one after the other, in one message. Return the row count and the first row of each statement.
 
-    Outside a transaction, the statements form one transaction. Each has a separate
-    snapshot, as if sent one by one: psycopg's client-side cursor, Django's default, sends the text in the simple protocol.
-    With `is_repeatable` the commit does not wait for the disk: a crash
-    of the database can undo the last commits.
+    Outside a transaction, the statements form one transaction. Each statement has a separate database snapshot, as if sent alone: psycopg's
+    client-side cursor, Django's default, uses the simple protocol. With `is_repeatable` the commit does not wait for the disk: a crash of
+    the database can undo the last commits.
     """
     with connection.cursor() as cursor:
         prepare(cursor, statements)
@@ -88,7 +87,7 @@ def _results_of(cursor: Any, count: int, *, skip: int) -> list[tuple[int, Row | 
 
 
 def forget_plans() -> None:
-    """Plan prepared statements again: a plan made for empty tables would be kept while they fill."""
+    """Let the server plan prepared statements again. Otherwise it would keep a plan for empty tables after the tables have been filled."""
     execute("DISCARD PLANS")
 
 

@@ -90,7 +90,7 @@ class MappingFunctions(functions.Functions):  # type: ignore[misc]  # jmespath h
 
     @signature({"types": ["boolean", "string", "number", "null"]})
     def _func_to_bool(self, value: Any) -> bool | None:
-        """Read `true`, `yes`, `1` and their opposites in any case; anything else is null."""
+        """Convert `true`, `yes`, `1` and their opposites to a boolean, in upper or lower case; null for any other value."""
         return value if isinstance(value, bool) else _WORDS.get(_text(value).strip().lower()) if value is not None else None
 
     @signature({"types": ["boolean", "string", "number", "null"]})

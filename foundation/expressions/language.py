@@ -19,7 +19,7 @@ from foundation.expressions.functions import MOST_ITEMS, NAMES, FunctionFailed, 
 MAX_CHARACTERS = 512
 _MAX_DEPTH = 32
 _MAX_STEPS = 20_000
-# A function reads its whole argument: this many list items or characters count as one more step.
+# A function reads its whole argument. So this many items of a list, or characters of a text, count as one more step.
 _ITEMS_PER_STEP = 100
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
@@ -83,7 +83,8 @@ class _BoundedInterpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath ha
         return value
 
     def visit_comparator(self, node: _Node, value: Any) -> Any:
-        """Compare texts, numbers, true, false and null; nested values can share parts and take exponential time."""
+        """Compare texts, numbers, true, false and null. Refuse lists and objects: they can share parts, so comparing them can take
+        exponential time."""
         if any(isinstance(self.visit(child, value), list | dict) for child in node["children"]):
             raise FunctionFailed("lists and objects cannot be compared")
         return super().visit_comparator(node, value)

@@ -30,7 +30,7 @@ _THREADS = (os.cpu_count() or 1) + 1
 _WAITING_THREADS = 4
 
 
-# Running loads of `remembered`, by cache (`memory`) and key.
+# The running loads of `remembered`, each by its cache (`memory`) and its key.
 _loads: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, asyncio.Future[Any]]] = WeakKeyDictionary()
 
 
@@ -48,7 +48,7 @@ async def run(work: Callable[[], Result], *, is_slow: bool = False) -> Result:
 
 
 async def remembered(memory: Remembered[Key, Value], key: Key) -> Value:
-    """Return the value from `memory`, at once if it is cached. Concurrent misses share one thread's load."""
+    """Return the value from `memory`, at once if it is cached. Concurrent calls for a missing value wait for one load in one thread."""
     with suppress(Cold):
         return memory.warm(key)
     loads = _loads.setdefault(asyncio.get_running_loop(), {})

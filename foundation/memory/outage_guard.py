@@ -50,7 +50,7 @@ class OutageGuard:
         try:
             answer = shared()
         except (redis.RedisError, OSError) as error:
-            # Expected while Redis is unavailable: calls are now suspended for a while.
+            # This error is expected while Redis is unavailable. The guard now suspends calls for a while.
             logger.warning("Redis is suspended for %.0f seconds after an error: %s", self.failed(), type(error).__name__)
             return own()
         self.answered()

@@ -14,7 +14,7 @@ from foundation.memory.sentinels import async_master_pool, master_pool
 
 
 def redis_pool(url: str, *, connect_seconds: float | None = None, answer_seconds: float | None = None) -> redis.ConnectionPool:
-    """Return connections with these timeouts in seconds; None means REDIS_TIMEOUT_SECONDS."""
+    """Return a connection pool with these timeouts in seconds; None means REDIS_TIMEOUT_SECONDS."""
     timeouts = {"socket_timeout": _or_default(answer_seconds), "socket_connect_timeout": _or_default(connect_seconds)}
     retry = Retry(NoBackoff(), 0)
     if is_sentinel_url(url):

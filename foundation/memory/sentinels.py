@@ -129,7 +129,7 @@ class AsyncEncryptedMasterConnection(AsyncMasterConnection, redis.asyncio.sentin
 
 
 def _require_master(hello: Any) -> None:
-    # A dictionary in RESP3, a flat list in RESP2.
+    # The answer is a dictionary in RESP3 (a version of the Redis protocol), and a flat list in RESP2.
     answer = hello if isinstance(hello, dict) else dict(zip(hello[::2], hello[1::2], strict=False))
     if answer.get(b"role", answer.get("role")) not in {b"master", "master"}:
         raise NotTheMaster(NotTheMaster.__doc__)

@@ -22,7 +22,7 @@ _THREADS = 3
 
 
 class _Finished:
-    """Finished work of one event loop that was not yet returned."""
+    """Results for one event loop that are not yet returned to its callers."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop

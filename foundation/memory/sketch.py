@@ -46,7 +46,7 @@ class Sketch:
         """Return the estimate for a name."""
         with self._lock:
             self._turn()
-            # Avoids the digest in a window without counts.
+            # In a window without counts, the digest of the name need not be computed.
             return 0 if self._is_empty else self._estimate(self._places(name))
 
     def add(self, name: str, amount: int = 1) -> int:
@@ -75,7 +75,7 @@ class Sketch:
                 self._cells, self._is_empty = self._zeros(), True
 
     def _raise(self, places: tuple[int, int], count: int) -> int:
-        # Conservative update: only cells below the new estimate grow, which keeps shared cells lower.
+        # Conservative update: raise only cells that are below the new count, so that cells shared with other names grow less.
         count, self._is_empty = min(count, _MOST), False
         for place in places:
             self._cells[place] = max(self._cells[place], count)

@@ -1,8 +1,9 @@
 """Fast path: short-lived caches of database answers, each with a maximum age and a maximum size. Pure.
 
 The plain path is the cache's `load`; an answer is never older than its maximum age. Finding the tenant of a host costs 0.5 µs of processor
-time instead of 1,400 µs (`python -m benchmarks fast_paths`, docs/figures.md). Nothing is loaded on an event loop: there, a miss raises
-`Missing`, and `foundation.memory.executor.remembered` loads the answer in a thread, once for all concurrent requests.
+time instead of 1,400 µs (`python -m benchmarks fast_paths`, docs/figures.md). Nothing is loaded on an event loop. There, a missing answer
+raises `Missing`. A caller that uses `foundation.memory.executor.remembered` gets the answer from a load in a thread, one load for all
+concurrent requests.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Missing(Cold):
 
 
 class Remembered(Generic[Key, Value]):
-    """Answers of `load`, kept for `seconds`. Thread-safe; two concurrent misses both load."""
+    """Answers of `load`, kept for `seconds`. Thread-safe, but two concurrent calls for a missing answer both call `load`."""
 
     def __init__(
         self, load: Callable[[Key], Value], *, seconds: float, limit: int = 4096, clock: Callable[[], float] = time.monotonic

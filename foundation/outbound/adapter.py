@@ -51,7 +51,8 @@ class CheckedAdapter(HTTPAdapter):
         return response
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Leave the pool unchanged: it checks every certificate, and the inherited method loads the authorities per connection."""
+        """Leave the pool unchanged: it checks every certificate. The inherited method would load the certificate authorities per
+        connection."""
 
 
 def prepared_request(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> requests.PreparedRequest:

@@ -35,7 +35,7 @@ def resolve(host: str, port: int, seconds: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Call:
-    """The rules and the deadline of the present request, for the connection classes."""
+    """The rules and the deadline of the present request. The connection classes read them from `current_call`."""
 
     deadline: float
     rules: OutboundRules
@@ -143,7 +143,7 @@ _resolvers: dict[int, ThreadPoolExecutor] = {}
 
 
 def _resolver_threads() -> ThreadPoolExecutor:
-    """Return this process's threads for name resolution, which has no timeout of its own."""
+    """Return this process's threads for name resolution: the system's resolver has no timeout, so a caller stops waiting for the thread."""
     if os.getpid() not in _resolvers:
         _resolvers[os.getpid()] = ThreadPoolExecutor(max_workers=8, thread_name_prefix="resolve")
     return _resolvers[os.getpid()]

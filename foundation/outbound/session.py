@@ -112,7 +112,7 @@ def _whole_body(response: requests.Response) -> bytes:
     body = bytearray()
     for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
         body += chunk
-        # Counted after decoding: a small compressed body can expand to a very large body.
+        # Count the bytes after decompression: a small compressed body can become very large.
         if len(body) > MAX_BODY_BYTES:
             response.raw.close()
             raise AnswerTooLarge

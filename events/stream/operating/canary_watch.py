@@ -31,7 +31,7 @@ class Arrival:
 class CanaryFate:
     """The result of a canary. `left_out` is the number of streams whose filter excludes its type.
 
-    Streams of the `silent_processes` processes that did not answer are missing.
+    `silent_processes` is the number of processes that did not answer; their streams are missing.
     """
 
     event_id: str

@@ -21,7 +21,7 @@ from foundation.database.session_settings import SESSION_SETTINGS, set_statement
 
 
 class NotThePrimary(OperationalError):
-    """The server accepts no writes: it was demoted, or is a standby. Nothing was saved."""
+    """The server accepts no writes, because it was demoted or is a standby. Nothing was saved."""
 
 
 class CommitInDoubt(OperationalError):
