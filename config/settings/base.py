@@ -58,8 +58,7 @@ STAFF_PROOF_MINUTES = env.integer(
 # --- Brand on the wire ------------------------------------------------------------------------------------------------
 EVENT_ATTRIBUTE_PREFIX = env.text("EVENT_ATTRIBUTE_PREFIX", "x0", "Prefix of the envelope fields tenant, stream, purpose.")
 EVENT_SOURCE_NAMESPACE = env.text("EVENT_SOURCE_NAMESPACE", "svc", "Namespace in `source`: urn:<namespace>:<tenant>.<domain>.")
-# At its start, a process compares DATABASE_STRATEGY with the stored connections. Tests turn this check off, because tests with different
-# strategies share a database.
+# Compare DATABASE_STRATEGY with the stored connections at the start. Off in tests, where several strategies share a database.
 CHECK_DATABASE_STRATEGY = True
 DATABASE_STRATEGY = env.text("DATABASE_STRATEGY", "database", "Strategy name of database connections and prefix of user ids.")
 
@@ -104,7 +103,7 @@ if DATABASE_REPLICA_URL:
     DATABASES["replica"] = replica_settings(DATABASE_REPLICA_URL, pool_size=WEB_SYNC_LIMIT if DATABASE_POOL else 0)
 
 # --- Events and the stream --------------------------------------------------------------------------------------------
-EVENT_MAX_BYTES = env.integer("EVENT_MAX_BYTES", 512 * 1024, "Largest event message; a larger change is refused with 413.", minimum=4096)
+EVENT_MAX_BYTES = env.integer("EVENT_MAX_BYTES", 512 * 1024, "Largest event message; changes with larger ones get 413.", minimum=4096)
 EVENTS_NUMBERER_ENABLED = env.flag("EVENTS_NUMBERER_ENABLED", default=True, effect="Run the numbering thread in this process.")
 EVENTS_SWEEPER_ENABLED = env.flag("EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker record leftover marks as events.")
 EVENTS_HEARTBEAT_SECONDS = env.number("EVENTS_HEARTBEAT_SECONDS", 15.0, "Silence after which a stream gets a heartbeat.", minimum=0.05)
@@ -112,10 +111,15 @@ EVENTS_LIFETIME_SECONDS = env.number(
     "EVENTS_LIFETIME_SECONDS", 600.0, "Maximum lifetime of a stream; a stream ends after 80 to 100 % of this time.", minimum=0.1
 )
 EVENTS_WRITE_DEADLINE_SECONDS = env.number(
-    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "Maximum time a write may block; then the stream is closed.", minimum=0.1
+    "EVENTS_WRITE_DEADLINE_SECONDS", 20.0, "Maximum time for which a write to a stream may block; then the stream is closed.", minimum=0.1
 )
 EVENTS_RETRY_MS = env.integer("EVENTS_RETRY_MS", 2000, "The `retry:` field that clients receive, in milliseconds.", minimum=100)
-EVENTS_RING_BYTES = env.integer("EVENTS_RING_BYTES", 64 * 1024 * 1024, "Maximum size of all rings of a process.", minimum=1024 * 1024)
+EVENTS_RING_BYTES = env.integer(
+    "EVENTS_RING_BYTES",
+    64 * 1024 * 1024,
+    "Maximum size of all frames in the memory of a process: an eighth for the pages of replays, the rest for the rings.",
+    minimum=1024 * 1024,
+)
 EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer(
     "EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Maximum open streams per tenant; more get 403.", minimum=1
 )
@@ -137,7 +141,7 @@ METRICS_STREAMS = env.integer(
 PROMETHEUS_MULTIPROC_DIR = env.text(
     "PROMETHEUS_MULTIPROC_DIR",
     "",
-    "Directory in which all processes of a machine share their counts; empty: each process shows only its own counts.",
+    "Directory in which all processes of a machine share the counts of their metrics; empty: each process shows only its own counts.",
 )
 # The Prometheus library reads this environment variable when the first metric is declared. The directory must exist then.
 if PROMETHEUS_MULTIPROC_DIR:
@@ -291,7 +295,9 @@ DELETIONS_BY_NAME_PER_HOUR = env.integer(
     "Deletions per stream and hour of accounts that were matched by userName only; one more holds the stream.",
 )
 HOLD_MAX_SECONDS = env.number("HOLD_MAX_SECONDS", 604800.0, "Time on hold after which waiting deliveries become dead letters.", minimum=1)
-DEAD_LETTER_ALERT_FIRST = env.flag("DEAD_LETTER_ALERT_FIRST", default=True, effect="Alert on the first dead letter of each kind.")
+DEAD_LETTER_ALERT_FIRST = env.flag(
+    "DEAD_LETTER_ALERT_FIRST", default=True, effect="Alert on the first dead letter of each kind of failure."
+)
 DEAD_LETTER_ALERT_OPEN = env.integer("DEAD_LETTER_ALERT_OPEN", 100, "Alert when a stream has this many open dead letters; 0: never.")
 DEAD_LETTER_ALERT_AGE_SECONDS = env.number(
     "DEAD_LETTER_ALERT_AGE_SECONDS", 86400.0, "Alert when a dead letter is open for this long; 0: never."

@@ -90,7 +90,8 @@ class Subscription:
         self._well_at = time.monotonic()
 
     def happenings(self) -> Iterator[Happening]:
-        """Yield items and changes of the connection, without end. Raises `StreamError` if a new connection would fail again.
+        """Yield items and changes of the connection, without end. Raises `StreamError` after a failure that a new connection would repeat,
+        or after too long a time without a connection.
 
         With `is_once`, the iterator ends after a normal end of the connection.
         """

@@ -84,7 +84,7 @@ def browse(question: Question, place: Place | None = None) -> LogPage:
 
 
 def _placed(question: Question) -> Question:
-    """Replace the two times by positions, with one lookup each. This is possible because recording times never decrease in a log.
+    """Replace `since` and `until` by positions, with one lookup each: recording times never decrease in a log.
 
     A search over all tenants is returned unchanged.
     """

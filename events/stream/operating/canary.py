@@ -51,7 +51,8 @@ class Canary:
         return next((name for name in EVENT_TYPES if name in wanted), None)
 
     def frame(self, event_type: str, *, offset: str, stream_id: str, now: float) -> bytes:
-        """Return the frame of the canary at `now`, without an `id`, so that the position of the client does not change."""
+        """Return the frame of a canary that is written at `now`. The frame has no `id`, so that the position of the client does not
+        change."""
         requested_at = _moment(self.requested_at)
         data = sample_data(event_type, tenant_id=self.tenant_id, time=wire_time(requested_at))
         data["canary"] = {
@@ -83,7 +84,7 @@ class WaitingCanary(NamedTuple):
     canary: Canary
 
     def frame(self, *, offset: str, stream_id: str, now: float) -> bytes:
-        """Return the frame of the canary at `now`."""
+        """Return the frame of the canary if it is written at `now`."""
         return self.canary.frame(self.event_type, offset=offset, stream_id=stream_id, now=now)
 
 
