@@ -87,7 +87,7 @@ class CheckedSentinelChannel(_ReadsJson, SentinelChannel):
 
     def _sentinel_managed_pool(self, asynchronous: bool = False) -> redis.ConnectionPool:  # noqa: FBT001, FBT002  (kombu's signature)
         address = sentinel_address(settings.BROKER_URL or settings.REDIS_URL)
-        # `_connparams` derives its class of connections from this class.
+        # The method `_connparams` of kombu derives the class of its connections from this class.
         self.connection_class = EncryptedMasterConnection if address.is_encrypted else MasterConnection
         options = self._connparams(asynchronous)  # type: ignore[attr-defined]  # kombu's types leave it out
         for name in ("host", "port", "username", "password", "db"):

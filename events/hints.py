@@ -107,7 +107,7 @@ class HintListener:
         self._also = {channel.encode(): take for channel, take in (also or {}).items()}
 
     async def run(self) -> None:
-        """Listen until cancelled. Reconnect when the connection is lost; until then, polling finds new positions."""
+        """Listen until canceled. After a lost connection, reconnect; meanwhile, polling finds new positions."""
         while True:
             try:
                 await self._listen()

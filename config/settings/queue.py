@@ -20,7 +20,8 @@ _VISIBILITY_SECONDS = 120
 TASK_SECONDS = 30
 
 _ALWAYS: dict[str, Any] = {
-    # Set in three places, because the shortest of the three applies (Celery, "Using Redis", visibility timeout).
+    # Celery reads this timeout in three places and uses the shortest value, so set it in all three (Celery, "Using Redis", visibility
+    # timeout).
     "CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS": {"visibility_timeout": _VISIBILITY_SECONDS},
     "CELERY_VISIBILITY_TIMEOUT": _VISIBILITY_SECONDS,
     "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
@@ -69,7 +70,7 @@ def celery_settings(*, broker: str, prefix: str, data_dir: Path) -> dict[str, An
 
 def _transport_options(broker: str, prefix: str) -> dict[str, Any]:
     if urlsplit(broker).scheme in _AMQP:
-        # With a hanging broker, publishing takes about two seconds instead of minutes.
+        # If the broker does not answer, publishing fails after about two seconds instead of minutes.
         return {"connect_timeout": 1, "write_timeout": 2}
     return {
         "visibility_timeout": _VISIBILITY_SECONDS,

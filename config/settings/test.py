@@ -6,7 +6,8 @@ import os
 
 _CONTROLLER = "test-main"
 if os.environ.get("REDIS_PREFIX") == _CONTROLLER:
-    # A worker inherits the environment of the controller. With one prefix for all, a test that empties Redis disturbs the other workers.
+    # A test worker inherits the environment of the process that started it. With one prefix for all workers, a test that empties Redis
+    # would disturb the other workers.
     del os.environ["REDIS_PREFIX"]
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
 for _name, _value in {

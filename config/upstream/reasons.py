@@ -1,4 +1,4 @@
-"""Reasons why operations of the client libraries are missing, by name or prefix; the longest match applies. Pure.
+"""Reasons why this service lacks operations of the client libraries, by name or prefix; the longest match applies. Pure.
 
 Implemented operations need no entry here, because the routes list them. An unused entry has no effect.
 """

@@ -60,7 +60,7 @@ class Wheel:
                 self.put(member, member.on_time(now))
 
     async def run(self) -> None:
-        """Check the due slots until this task is cancelled."""
+        """Check the due slots until this task is canceled."""
         loop = asyncio.get_running_loop()
         self._turned_to = int(loop.time() / self._tick)
         while True:

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend for a server that can lose its role at any moment. `base` is the module that Django loads."""
+"""Django's PostgreSQL backend for a server that can stop being the primary at any moment. `base` is the module that Django loads."""
