@@ -1,7 +1,7 @@
-"""Fast paths are isolated modules. The first line of each docstring says that the module is a fast path.
+"""A fast path is a module of its own. The first line of its docstring says that the module is a fast path.
 
-The docstring also names the plain path and the page with the measurement. The page lists each fast path with the test that compares
-both paths.
+The docstring also names the plain path, which gives the same results more slowly, and the page with the measurement. `docs/figures.md`
+lists each fast path with the test that compares it with its plain path.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ROW = re.compile(r"^\| `([\w/]+\.py)` \| [^|]+ \| [^|]+ \| `([\w/]+\.py)` \|$",
 
 @cache
 def docstrings() -> dict[str, str]:
-    """Return the docstring of each fast path by the path of its module."""
+    """Map the file name of each fast path to the docstring of the module."""
     files = [file for app in APPS for file in (ROOT / app).rglob("*.py")]
     found = {str(file.relative_to(ROOT)): ast.get_docstring(ast.parse(file.read_text())) or "" for file in files}
     return {path: text for path, text in found.items() if text.startswith("Fast path: ")}

@@ -1,4 +1,4 @@
-"""A move carries every table with rows of tenants, so that no new table, key or encrypted value can be forgotten."""
+"""A move carries every table with rows of tenants. The tests fail if a new table, key or encrypted value is not declared for a move."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from identity.purging import coverage
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("identity", "authapi", "events", "provisioning", "config")
-# Columns with numbers that are not primary keys: positions of a log, counters, steps of a clock.
+# Integer columns that contain no key of a row, such as positions in a log, counters and steps of a clock. A move copies these numbers
+# unchanged. It adds an offset to keys.
 NUMBERS = {
     "events_eventstream": {"position"},
     "events_head": {"position", "floor", "timeline"},
@@ -36,7 +37,7 @@ NUMBERS = {
 ENCRYPTS_ELSEWHERE = {
     "authapi/accounts/passwordless/starting.py": "a move leaves out the table of PasswordlessCode",
     "authapi/factors/passkey_ceremonies.py": "a move leaves out the table of PasskeyCeremony",
-    "authapi/login/remembered_account.py": "a cookie: if it cannot be decrypted, the user types the name again",
+    "authapi/login/remembered_account.py": "a cookie: after a move it cannot be decrypted, so the user types the name again",
     "authapi/login/round_trips.py": "a move leaves out the table of LogoutTransaction",
     "authapi/login/transactions.py": "a move leaves out the table of LoginTransaction",
     "authapi/pages/passwordless_link.py": "a field of an HTML form",
@@ -64,7 +65,7 @@ DECLARED = {
     "identity/services/chunks.py": "identity_jobchunk.content",
     "provisioning/actions/secrets.py": "provisioning_actionsecret.sealed",
 }
-# The code of the move needs no declaration: it encrypts the carried values again.
+# Files below this folder need no declaration: they are the move itself, which encrypts the carried values again.
 OWN = "identity/moving/"
 
 
@@ -86,7 +87,7 @@ def test_a_move_carries_each_table_after_the_tables_that_the_table_refers_to() -
                 assert order.index(other) < order.index(table.name), f"{table.name}.{row_field.column}"
 
 
-def test_a_move_sets_only_nullable_columns_later_or_to_null() -> None:
+def test_a_column_that_a_move_clears_or_sets_only_later_is_nullable() -> None:
     for table in carried_tables():
         nullable = {str(row_field.column) for row_field in table.model._meta.concrete_fields if row_field.null}
         assert {column.name for column in table.columns if column.is_late or column.is_cleared or column.is_of_staff} <= nullable
@@ -131,7 +132,7 @@ def test_the_lasting_key_of_a_user_stays_the_same_after_a_move() -> None:
     assert user.lasting_key == 3
 
 
-def test_a_move_carries_the_audit_log_although_the_log_is_kept_longer_than_its_tenant() -> None:
+def test_a_move_carries_the_audit_log_although_a_purge_keeps_it() -> None:
     assert AuditEntry in {table.model for table in carried_tables()}
 
 

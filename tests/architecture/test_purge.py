@@ -1,4 +1,4 @@
-"""The purge of a tenant covers every table with rows of tenants, so that no new table can be forgotten."""
+"""The purge of a tenant covers every table with rows of tenants. The tests fail if a new table is not declared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from identity.purging import coverage, path_to_tenant
 from provisioning.models import ActionSecret
 
 OWN_APPS = ("identity", "authapi", "events", "provisioning", "config")
-# Tables of Django. Permissions and content types are platform-wide. The purge reads the tenant of a session from the data of the session.
+# Tables of Django. Permissions, groups and content types are platform-wide. The sessions are those of staff: the table has no tenant
+# column, so the purge reads the tenant from the data of each session.
 PLATFORM_WIDE = {"auth.Permission", "auth.Group", "contenttypes.ContentType", "sessions.Session"}
 
 

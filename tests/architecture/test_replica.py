@@ -1,4 +1,4 @@
-"""Only exports and the lists of the admin read from a replica, because a replica lags behind."""
+"""Only exports and the lists of the admin read from a replica. A replica lags behind, so its rows can be older than the caller expects."""
 
 from __future__ import annotations
 

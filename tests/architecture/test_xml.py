@@ -11,7 +11,7 @@ SOURCES = ("foundation", "identity", "authapi", "events", "provisioning", "confi
 ROOM = "authapi/xml/"
 LIBRARIES = {"lxml", "signxml", "xmlsec", "defusedxml", "xmltodict", "untangle", "bs4", "html5lib"}
 STANDARD_PARSERS = ("xml.etree", "xml.dom", "xml.sax", "xml.parsers", "pyexpat")
-# Modules of the package that may import each library of signatures and encryption.
+# Each library for signatures or encryption, with the only modules of the package that may import the library.
 KNOWN_TO = {"signxml": {"signing.py", "verifying.py"}, "xmlsec": {"encryption.py"}}
 
 

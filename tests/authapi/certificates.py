@@ -1,4 +1,4 @@
-"""Client certificates for tests, and the headers in which an edge forwards them."""
+"""Client certificates for tests, and the headers in which an edge (the proxy of a custom domain) forwards them to the service."""
 
 from __future__ import annotations
 

@@ -29,12 +29,12 @@ def outcome(tried: Attempt) -> User | Refusal:
 
 
 def protect(tenant_id: str, **values: Any) -> None:
-    """Set brute-force protection, and empty the process's cache of these settings."""
+    """Change settings of the brute-force protection, and empty the process's cache of these settings."""
     protect_against("brute_force_protection", tenant_id, values)
 
 
 def suspect(tenant_id: str, **values: Any) -> None:
-    """Set the throttling of suspicious IP addresses, and empty the process's cache of these settings."""
+    """Change settings of the throttling of suspicious IP addresses, and empty the process's cache of these settings."""
     protect_against("suspicious_ip_throttling", tenant_id, values)
 
 

@@ -31,7 +31,7 @@ def fail(connection: Connection, times: int, identifier: str = "ada@example.test
     return [outcome(attempt(connection, identifier, WRONG, **more)) for _ in range(times)]
 
 
-def test_reaching_the_threshold_of_failures_blocks_even_the_right_password(ada: User, connection: Connection) -> None:
+def test_the_right_password_is_refused_too_after_the_threshold_of_failures(ada: User, connection: Connection) -> None:
     assert fail(connection, 10) == [WRONG_CREDENTIALS] * 10
     assert outcome(attempt(connection)) is BLOCKED
     assert outcome(attempt(connection, password=WRONG)) is BLOCKED

@@ -203,7 +203,7 @@ def test_a_sign_up_without_a_client_id_is_refused_if_no_client_uses_the_connecti
         Client.objects.of(tenant.pk).filter(pk=client.pk).update(revoked_at=BEGIN)
     elif use == "client of another tenant":
         enabled = [web_client(new_tenant())[0].client_id]
-    # Rows that were written before the current checks existed may contain an outdated or foreign id.
+    # The services now refuse such ids. Older rows may still contain the id of a revoked client or of a client of another tenant.
     connection.enabled_clients = enabled
     connection.save()
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
@@ -285,7 +285,7 @@ def test_requests_from_one_ip_address_for_many_accounts_are_limited(client: Clie
         sent = [{"connection": "people", "email": f"person{number}@example.test"} for number in range(103)]
         statuses = [post(client.tenant_id, "change_password", one).status for one in sent]
         assert statuses == [200] * 100 + [429] * 3
-        # A refused request leaves neither a job nor a line in the log.
+        # A refused request creates neither a job nor a line in the sign-in log.
         assert Job.objects.of(client.tenant_id).filter(type=Job.Type.PASSWORD_RESET_EMAIL).count() == 100
         assert SignIn.objects.of(client.tenant_id).filter(type="scpr").count() == 100
         assert post(client.tenant_id, "change_password", sent[0], address="198.51.100.9").status == 200

@@ -37,7 +37,8 @@ ORIGIN = "https://app.example.test"
 REALM = "http://auth0.com/oauth/grant-type/password-realm"
 OTP = PasswordlessGrant.name
 PROVEN_LATER = {"code_challenge": "a" * 43, "code_challenge_method": "S256"}
-# Each process caches rows of these tables for all requests, and reads them again periodically. These statements are not counted.
+# Each process caches rows of these tables for all requests, and reads the rows again periodically. The statements that read these tables
+# are not counted.
 _TABLES = ("authapi_tenantsettings", "authapi_brandingtheme", "authapi_customtext", "authapi_client", "authapi_signingkey")
 _REMEMBERED = re.compile(f'FROM "({"|".join((*_TABLES, "identity_tenant", "identity_customdomain"))})"')
 # Values that are part of the text of a statement, such as names of savepoints and cursors.

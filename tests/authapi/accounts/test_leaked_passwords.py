@@ -150,7 +150,7 @@ def test_administrators_get_one_mail_per_period_for_any_number_of_logins(ada: Us
         clock.shift(timedelta(hours=23, minutes=1))
         send_due_notices()
         assert "Logins           1" in str(mail.outbox[1].body)
-        # Each login notifies administrators immediately from this point.
+        # The notice of this login waits for the next day. Then the tenant requests immediate notices, so the waiting notice is due, too.
         outcome(attempt(connection))
         detect(ada.tenant_id, "admin_notification", admin_notification_frequency=["immediately"])
         outcome(attempt(connection))

@@ -1,4 +1,4 @@
-"""Login with a password: which attempts succeed, which are refused, and what the log records."""
+"""Login with a password: which attempts succeed, which are refused, and what the sign-in log records."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_user_among_many_is_found_through_the_unique_indexes(ada: User, connec
     assert len(queries) == 1
     for index in ("email", "username"):
         assert f"identity_user_{index}_unique" in plan
-    # The plan also uses an index of phone numbers.
+    # PostgreSQL can choose either of the two indexes of phone numbers.
     assert "identity_user_phone_number_unique" in plan or "identity_user_by_phone" in plan
 
 

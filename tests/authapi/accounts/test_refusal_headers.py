@@ -57,7 +57,7 @@ def password_form(request: pytest.FixtureRequest, tenant: Tenant) -> dict[str, s
     return {**sent, **proof, "password": PASSWORD}
 
 
-# --- Hot endpoints ----------------------------------------------------------------------------------------------------
+# --- Endpoints without Django ----------------------------------------------------------------------------------------------------
 
 
 def test_too_many_password_resets_of_one_account_show_the_limit_of_resets_per_account(client: Client, connection: object) -> None:
@@ -148,7 +148,7 @@ def test_a_reset_page_that_refuses_a_request_shows_the_limit_of_resets(login: Lo
     assert told(answer) == (429, "10", "0", "60")
 
 
-def test_a_login_that_is_refused_for_lack_of_storage_shows_the_limit_in_kib(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_over_the_limit_of_stored_login_requests_shows_the_limit_in_kib(login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parked, "PARKED_BY_ADDRESS", Bucket("four-kib", 4, 15.0))
     assert login.ask().status == 302
     assert told(login.ask(state="x" * 3500)) == (429, "4", "0", "60")

@@ -474,15 +474,15 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
         (None, timedelta(seconds=5)),
         (timedelta(seconds=1), timedelta(seconds=6)),
         (timedelta(minutes=2), timedelta(minutes=2, seconds=5)),
-        # A transaction that stays open delays the log by at most ten minutes.
+        # A transaction that stays open delays the lines for clients that follow the log by at most ten minutes.
         (timedelta(days=1), timedelta(minutes=10)),
     ],
 )
-def test_a_follower_of_the_log_waits_for_the_oldest_writing_transaction(begun: timedelta | None, expected: timedelta) -> None:
+def test_a_client_that_follows_the_log_waits_for_the_oldest_transaction_that_writes(begun: timedelta | None, expected: timedelta) -> None:
     assert settled_until(NOW, None if begun is None else NOW - begun) == NOW - expected
 
 
-def test_an_open_transaction_that_writes_is_found(tenant: Tenant) -> None:
+def test_the_begin_of_the_oldest_open_transaction_that_writes_is_found(tenant: Tenant) -> None:
     other = database.copy()
     try:
         with other.cursor() as cursor:
@@ -532,8 +532,8 @@ def test_lines_of_another_tenant_are_not_found(api: Management, tenant: Tenant, 
     foreign = make_line(other)
     assert lines(api, q=f"log_id:{foreign.pk}") == []
     assert api.get(f"logs/{foreign.pk}").status == 404
-    # The list from this id contains every line of the requesting tenant, as for an id that retention has deleted. The answer does not
-    # reveal that the line exists at another tenant.
+    # A list `from` the id of another tenant is the same as a list `from` a deleted id: it starts at the oldest line of the requesting
+    # tenant. So the answer does not reveal that the line exists at another tenant.
     assert foreign.pk not in [line["log_id"] for line in api.get("logs", {"from": foreign.pk}).json]
     assert lines(api) == []
 

@@ -1,4 +1,4 @@
-"""JSON members of a client that other tools send. A member that requires an unsupported feature is refused. All others are stored."""
+"""JSON members of a client that deployment tools send. A value that requires an unsupported feature is refused. Other values are stored."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ MALFORMED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
-def test_a_value_that_would_change_behavior_is_refused(api: Management, promise: dict[str, Any]) -> None:
+def test_a_value_that_requires_an_unsupported_feature_is_refused(api: Management, promise: dict[str, Any]) -> None:
     path = f"clients/{api.post('clients', {'name': 'Shop'}).json['client_id']}"
     before = api.get(path).json
     for answer in (api.post("clients", {"name": "a", **promise}), api.patch(path, promise)):
@@ -102,7 +102,7 @@ def test_a_neutral_value_is_stored_and_returned(api: Management) -> None:
     assert api.patch(path, {name: read[name] for name in NEUTRAL}).json | {"updated_at": None} == read | {"updated_at": None}
 
 
-def test_switching_an_addon_off_deletes_its_settings(api: Management) -> None:
+def test_null_switches_an_add_on_off_and_removes_a_member(api: Management) -> None:
     made = api.post("clients", {"name": "Shop", "addons": {"samlp": None, "wsfed": None}}).json
     assert made["addons"] == {}
     cleared = api.patch(f"clients/{made['client_id']}", dict.fromkeys(("addons", "mobile", "form_template")))
@@ -209,7 +209,7 @@ def test_a_client_cannot_use_keys_of_another_client_for_signed_requests(api: Man
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_a_forbidden_value_that_is_already_stored_may_be_sent_back(api: Management, tenant: Tenant) -> None:
+def test_an_unsupported_value_that_is_already_stored_may_be_sent_back(api: Management, tenant: Tenant) -> None:
     path = f"clients/{api.post('clients', {'name': 'Old'}).json['client_id']}"
     Client.objects.of(tenant.pk).filter(name="Old").update(settings={"redirection_policy": "open_redirect_protection"})
     assert client_resource(Client.objects.of(tenant.pk).get(name="Old"))["redirection_policy"] == "open_redirect_protection"

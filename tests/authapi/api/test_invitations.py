@@ -139,7 +139,7 @@ def test_the_connection_must_be_enabled_for_the_organization(
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_one_address_has_at_most_ten_open_invitations(api: Management, client: Client, acme: Organization) -> None:
+def test_one_email_address_has_at_most_ten_open_invitations(api: Management, client: Client, acme: Organization) -> None:
     answers = [api.post(path_of(acme), body_of(client)) for _ in range(11)]
     assert [answer.status for answer in answers] == [201] * 10 + [409]
     assert api.delete(path_of(acme, answers[0].json["id"])).status == 204

@@ -1,4 +1,7 @@
-"""Unsupported features over the management interface: reads return neutral values, and only neutral values can be written."""
+"""Unsupported features over the management interface: reads return neutral values, which say that the feature is off or has no rows.
+
+Only neutral values can be written.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ OTHER_VALUES: list[tuple[str, str, Any]] = [
 
 
 def address(path: str, owner: str = "org_ffffffffffffffff") -> str:
-    """Return the path of a row with ids of a valid format."""
+    """Return the path of a route, with an id of a valid format in place of each parameter."""
     places = {"prompt": "login", "language": "en", "template_name": "verify_email", "id": owner}
     for name, value in places.items():
         path = path.replace(f"<segment:{name}>", value)

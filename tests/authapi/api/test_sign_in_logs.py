@@ -51,7 +51,7 @@ def test_pages_list_the_newest_lines_first_with_totals(api: Management, ada: Use
 
 
 @pytest.mark.parametrize("query", [{"q": "x" * 1025}, {"q": "type:("}, {"sort": "date:2"}])
-def test_an_invalid_query_is_refused_even_if_it_would_have_no_effect(api: Management, query: dict[str, str]) -> None:
+def test_an_invalid_q_or_sort_is_refused_even_with_take_which_ignores_both(api: Management, query: dict[str, str]) -> None:
     answer = api.get("logs", {"take": 1, **query})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
 

@@ -136,7 +136,7 @@ def test_rotation_returns_the_new_next_key_and_a_previous_key_can_be_revoked(api
     for kid in (following["kid"], rotated.json["kid"]):
         answer = api.call("PUT", f"keys/signing/{kid}/revoke")
         assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
-    # The key that is revoked has signed the token of this test, so a new client requests a new token.
+    # The token of `api` is signed with the key that is now revoked. `fresh` requests a token that is signed with the new key.
     fresh = Management(tenant)
     revoked = [fresh.call("PUT", f"keys/signing/{current['kid']}/revoke") for _ in range(2)]
     assert [answer.status for answer in revoked] == [200, 200]

@@ -1,4 +1,4 @@
-"""Blocks after failed logins over the management interface: by user and by identifier, and lifted without a change of the user."""
+"""Blocks after failed logins, over the management interface: listed and lifted by user or by identifier. Lifting changes no user."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_block_is_listed_by_user_and_by_identifier(api: Management, ada: User)
     assert shown(api, ada) == {"blocked_for": [{"identifier": "ada@example.test", "ip": "192.0.2.7", "connection": "people"}]}
 
 
-def test_a_block_for_all_addresses_is_listed_without_an_address(api: Management, ada: User) -> None:
+def test_a_block_for_all_ip_addresses_is_listed_without_an_ip_address(api: Management, ada: User) -> None:
     make_block(ada, ip="")
     assert shown(api, ada) == {"blocked_for": [{"identifier": "ada@example.test", "connection": "people"}]}
 

@@ -1,5 +1,7 @@
-"""Machine tokens that the event loop issues: the answers equal the answers from a thread. The fast path leaves every refusal to the
-endpoint."""
+"""Machine tokens that the event loop (the fast path) issues: its answers equal the answers of the plain path, which runs in a thread.
+
+The fast path answers only requests that succeed. It leaves all other requests to the plain path ("the endpoint").
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "unknown client": {"client_id": "nobody"},
     "unknown API": {"audience": "urn:unknown"},
     "unknown grant": {"grant_type": "telepathy"},
-    "repeated secret": {"client_assertion_type": "x", "client_assertion": "y"},
+    "two authentication methods": {"client_assertion_type": "x", "client_assertion": "y"},
 }
 
 

@@ -200,7 +200,7 @@ def test_the_event_loop_leaves_refusals_to_the_endpoint_and_changes_nothing(tena
     assert row_of(tenant, token).revoked is None
 
 
-def test_the_event_loop_leaves_a_token_of_another_client_or_tenant_to_the_endpoint(tenant: Tenant) -> None:
+def test_the_event_loop_leaves_a_token_of_another_client_to_the_endpoint(tenant: Tenant) -> None:
     api(tenant)
     owner, thief = client_with(tenant), client_with(tenant)
     token = first_token(tenant, owner)
@@ -208,7 +208,7 @@ def test_the_event_loop_leaves_a_token_of_another_client_or_tenant_to_the_endpoi
     assert (answer.status, answer.json()) == (203, LEFT)
 
 
-def test_the_endpoint_answers_when_the_connection_pool_is_not_open(tenant: Tenant) -> None:
+def test_the_endpoint_answers_when_the_database_pool_of_the_event_loop_is_not_open(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant)
     assert ask_token(tenant, refresh_form(client, first_token(tenant, client))).status == 200

@@ -30,7 +30,7 @@ def body(*keys: Any) -> bytes:
 
 
 class Publisher:
-    """A client that publishes keys. It can be slow or fail, and counts its requests in `asked`."""
+    """A client that publishes keys. Its answers can be slow or fail. `asked` is the number of requests that the client has received."""
 
     def __init__(self) -> None:
         self.keys = read_keys(body(jwk()))

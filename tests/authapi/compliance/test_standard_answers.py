@@ -34,7 +34,7 @@ TOKEN_CODES = {
     "request_not_supported", "request_uri_not_supported", "registration_not_supported", "server_error", "temporarily_unavailable",
     "unknown_user_id", "invalid_binding_message",
 }  # fmt: skip
-# Only `/userinfo` and legacy pages use these cases.
+# These cases do not occur at the token endpoint: only `/userinfo` and legacy pages use them.
 ELSEWHERE = {OAuthCase.INVALID_BEARER, OAuthCase.BEARER_LACKS_SCOPE}
 
 

@@ -62,7 +62,7 @@ def test_the_next_window_restores_the_whole_limit(name: str, minute: Any) -> Non
 
 
 @pytest.mark.usefixtures("minute")
-def test_processes_add_up_requests_of_one_address_above_an_eighth_of_the_limit(name: str) -> None:
+def test_processes_share_the_count_of_an_ip_address_above_an_eighth_of_the_limit(name: str) -> None:
     one, other = process(name), process(name)
     keys = keys_of("192.0.2.1")
     assert counted(one, keys, 10).remaining == LIMIT - 10
@@ -73,7 +73,7 @@ def test_processes_add_up_requests_of_one_address_above_an_eighth_of_the_limit(n
 
 
 class MeetingSketch(Sketch):
-    """A counting sketch that lets two readers read the same count: each reader waits until the other reader has read."""
+    """A sketch (table of approximate counts) that makes two threads read the same count: each waits until the other has read the count."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(seconds)
@@ -86,7 +86,7 @@ class MeetingSketch(Sketch):
 
 
 @pytest.mark.usefixtures("minute")
-def test_concurrent_requests_are_reported_to_redis_once(name: str) -> None:
+def test_a_count_that_concurrent_requests_reach_together_is_added_in_redis_once(name: str) -> None:
     one, other = process(name), process(name)
     keys = keys_of("192.0.2.1")
     sketch = one._sketches[60] = MeetingSketch(60)
@@ -109,7 +109,7 @@ def test_counts_below_an_eighth_of_the_limit_are_not_stored_in_redis(name: str) 
 
 
 @pytest.mark.usefixtures("minute")
-def test_a_flood_over_the_limit_sends_no_more_requests_to_redis(name: str) -> None:
+def test_requests_over_the_limit_do_not_change_the_count_in_redis(name: str) -> None:
     rates, keys = process(name), keys_of("192.0.2.1")
     counted(rates, keys, LIMIT + 1)
     storage = throttling.counters()._shared.storage
@@ -148,7 +148,7 @@ def test_each_process_uses_its_own_counts_without_redis(name: str, settings: obj
     assert not throttling.counters()._own.storage  # type: ignore[attr-defined]
 
 
-def test_an_unknown_address_is_not_over_its_limit() -> None:
+def test_an_unknown_ip_address_is_not_over_a_limit() -> None:
     proxied = origin_of("10.0.0.1", "", ["10.0.0.0/8"])
     assert proxied == Origin("10.0.0.1", ())
     for _ in range(100):
@@ -157,7 +157,7 @@ def test_an_unknown_address_is_not_over_its_limit() -> None:
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_address_over_its_limit_at_one_tenant_is_not_limited_at_another_tenant(name: str) -> None:
+def test_an_ip_address_over_its_limit_at_one_tenant_is_not_limited_at_another_tenant(name: str) -> None:
     origin = origin_of("192.0.2.1", "", [])
     for _ in range(61):
         charged_debt_in_thread(name, origin)

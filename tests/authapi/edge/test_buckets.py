@@ -66,7 +66,7 @@ def test_checking_a_bucket_takes_no_token_and_recognizes_an_empty_bucket(buckets
         assert not buckets.take(THREE, owner, 0)
 
 
-def test_different_parts_of_an_owner_never_share_a_bucket(buckets: Buckets) -> None:
+def test_owners_whose_joined_parts_are_the_same_text_never_share_a_bucket(buckets: Buckets) -> None:
     first = secrets.token_hex(6)
     with time_machine.travel(BEGIN, tick=False):
         for _ in range(3):

@@ -1,4 +1,6 @@
-"""Leases of shares of a rate window. They need fewer requests to Redis, and never allow more requests than the limit."""
+"""A process reserves ("leases") places in a rate window in advance, so that it sends fewer requests to Redis. All processes together
+never allow more requests than the limit.
+"""
 
 from __future__ import annotations
 

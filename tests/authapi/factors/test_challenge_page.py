@@ -86,7 +86,7 @@ def test_only_one_of_two_simultaneous_answers_with_one_code_is_accepted(walk: Wa
     assert sorted(found) == [303, 400]
 
 
-def test_guesses_are_limited_over_all_addresses_and_the_known_browser_of_the_user_still_works(walk: Walk) -> None:
+def test_guesses_from_all_ip_addresses_are_limited_together_and_the_known_browser_of_the_user_still_works(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     assert "code" in walk.browser.submit(walk.to_second(), code=app_code(secret)).answer

@@ -165,7 +165,7 @@ def test_a_login_bound_to_a_key_continues_only_with_that_key(shop: Shop) -> None
     assert shown(owner, OtpGrant.name, mfa_token=waiting, otp=code(secret)).json()["token_type"] == "DPoP"
 
 
-def test_guesses_are_limited_for_a_user_over_all_logins_and_addresses(shop: Shop) -> None:
+def test_guesses_for_a_user_in_all_logins_and_from_all_ip_addresses_are_limited_together(shop: Shop) -> None:
     secret = shop.enroll_app()
     tokens = [shop.waiting() for _ in range(11)]
     wrong = "000000" if code(secret) != "000000" else "000001"

@@ -24,7 +24,7 @@ def test_a_user_gets_one_mail_about_each_change(login: Login) -> None:
     give_app(user)
     give_address(user, "phone", "+4915112345678")
     remove_factor(tenant_id=user.tenant_id, user_id=user.user_id, device=device_of(user, "phone"))
-    # At the second call, the user has no factors.
+    # The second call removes nothing, because the user has no factors left, and so sends no mail.
     for _ in range(2):
         remove_all_factors(tenant_id=user.tenant_id, user_id=user.user_id)
     assert notices_of(login.tenant) == ["added", "added", "removed", "removed"]

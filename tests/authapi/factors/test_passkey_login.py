@@ -199,7 +199,7 @@ def test_a_user_creates_a_passkey_after_a_login_and_gets_no_further_offer(walk: 
 
 def test_a_passkey_is_not_offered_to_unsupported_browsers_or_when_offers_are_switched_off(walk: Walk) -> None:
     with_offer(walk)
-    # The first browser does not report support for passkeys. The second login has no pages.
+    # The first login does not report that the browser supports passkeys. The second login shows no page (`prompt=none`).
     assert "code" in walk.followed(walk.at.log_in(walk.at.ask())).answer
     assert "code" in walk.at.ask(prompt="none").answer
     assert "code" in walk.browser.submit(to_offer(walk, prompt="login"), answer="later").answer

@@ -1,4 +1,4 @@
-"""Browsers in which a user can skip the second factor: for which user, until when, and which changes end this."""
+"""Remembered browsers, in which a user can skip the second factor: for which user, until when, and which changes end the permission."""
 
 from __future__ import annotations
 

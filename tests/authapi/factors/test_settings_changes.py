@@ -1,4 +1,4 @@
-"""Settings of second factors: refused values, unchanged values, and the processes that apply a change."""
+"""Changes of the settings of second factors: refused values, and when and for which tenant a change takes effect."""
 
 from __future__ import annotations
 

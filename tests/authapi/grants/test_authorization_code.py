@@ -224,7 +224,7 @@ def test_a_replay_of_a_code_ends_an_opaque_token_too(tenant: Tenant) -> None:
     assert read_profile(tenant, token).status == 401
 
 
-def test_another_client_cannot_end_a_login_with_a_used_code(tenant: Tenant) -> None:
+def test_a_used_code_sent_by_another_client_ends_no_token(tenant: Tenant) -> None:
     registered, other = web_client(tenant), web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     token = ask_token(tenant, code_form(registered, code)).json()["access_token"]

@@ -43,7 +43,7 @@ def outcome(answer: Received) -> tuple[int, Any]:
 
 
 def client_with(tenant: Tenant, **settings: Any) -> Registered:
-    """Create a confidential client with these settings of its refresh tokens. The tokens rotate by default."""
+    """Create a confidential client whose refresh tokens rotate, unless `settings` (its settings of refresh tokens) say otherwise."""
     return web_client(tenant, settings={"refresh_token": {**ROTATING, **settings}})
 
 
@@ -166,7 +166,8 @@ def test_the_previous_token_returns_the_same_successor_within_the_leeway(tenant:
     assert len({answer["access_token"] for answer in answers}) == 3
     assert RefreshToken.objects.of(tenant.pk).filter(revoked=None).count() == 1
     assert refresh(tenant, registered, answers[0]["refresh_token"]).status == 200
-    # The client has exchanged the successor, so the client must have received it. Another party must have sent the previous token.
+    # The client has exchanged the successor, so the client did not lose it and needs no second copy. The previous token now counts as
+    # stolen.
     assert outcome(refresh(tenant, registered, first)) == INVALID
     assert not RefreshToken.objects.of(tenant.pk).filter(revoked=None).exists()
 
@@ -298,14 +299,14 @@ def test_a_successor_created_during_a_revocation_of_its_family_is_revoked_too(te
 
 
 def waits_for_us() -> bool:
-    """Return whether another connection waits for a lock of this connection."""
+    """Return whether another database connection waits for a lock that this database connection holds."""
     with connections["default"].cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))")
         return bool(cursor.fetchone()[0])
 
 
 def at_once(calls: list[Any]) -> list[Received]:
-    """Run each call in its own thread with its own connection."""
+    """Run each call in its own thread with its own database connection."""
     barrier, answers = threading.Barrier(len(calls)), []
 
     def run(call: Any) -> None:

@@ -1,4 +1,7 @@
-"""Requests without a credential: the bucket that is charged, and the clients that are never refused."""
+"""Requests without a credential: which budget a request is charged to, and whose requests are served during a flood.
+
+A budget is the rate limit of one browser, of one IP address, or of all anonymous callers of a tenant.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def statuses(answers: list[Page]) -> list[int]:
 def test_an_ip_address_uses_its_own_budget_and_then_the_budget_of_all_anonymous_callers(tenant: Tenant) -> None:
     answers = pages(Browser(tenant), 8)
     assert statuses(answers) == [200] * 7 + [429]
-    # The headers describe the bucket that was charged.
+    # The headers describe the budget to which the request was charged.
     assert [(answer.headers["x-ratelimit-limit"], answer.headers["x-ratelimit-remaining"]) for answer in answers[3:]] == [
         ("5", "1"),
         ("5", "0"),
@@ -101,7 +104,7 @@ def test_a_browser_uses_the_budget_of_the_account_that_logged_in_last(login: Log
 
 
 @pytest.mark.parametrize("cookie", ["known=made-up", "known=abc:1vZ:forged", "browser=fresh", "session=fresh"])
-def test_an_unknown_cookie_has_no_budget(tenant: Tenant, cookie: str) -> None:
+def test_a_browser_with_an_unknown_cookie_has_no_budget_of_its_own(tenant: Tenant, cookie: str) -> None:
     pages(Browser(tenant), 10)
     assert Browser(tenant).get(PAGE, cookie=cookie).status == 429
 
@@ -171,13 +174,13 @@ def test_the_stored_login_requests_of_one_ip_address_are_limited_in_bytes(
     assert "location" not in answers[-1].headers
     assert int(answers[-1].headers["retry-after"]) >= 1
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # The rest of the budget is enough for a login request of ordinary size. Other IP addresses have their own budgets.
+    # The rest of the limit in bytes is enough for a login request of ordinary size. Another IP address has a limit of its own.
     assert login.ask().status == 302
     login.browser.address = "192.0.2.9"
     assert login.ask(**large).status == 302
 
 
-def test_login_requests_stored_behind_a_proxy_that_sends_no_client_address_are_limited_per_tenant(
+def test_stored_login_requests_without_a_client_address_are_limited_per_tenant(
     login: Login, second_tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ANONYMOUS_RATE_PER_SECOND, settings.TRUSTED_PROXIES = 1000, ["192.0.2.0/24"]
@@ -185,7 +188,7 @@ def test_login_requests_stored_behind_a_proxy_that_sends_no_client_address_are_l
     large = {"state": "x" * 10_000}
     assert statuses([login.ask(**large) for _ in range(3)]) == [302, 302, 429]
     assert LoginTransaction.objects.of(login.tenant.pk).count() == 2
-    # If the proxy sends the address of the client, the request is charged to another budget. Each tenant has its own budget.
+    # A request whose IP address is known counts against the limit of that IP address. Each tenant has its own limit for the other requests.
     login.browser.address = "198.51.100.7"
     assert login.ask(**large).status == 302
     client, _ = web_client(second_tenant)
@@ -194,7 +197,7 @@ def test_login_requests_stored_behind_a_proxy_that_sends_no_client_address_are_l
     assert other.ask(**large).status == 302
 
 
-def test_a_browser_that_has_logged_in_can_start_a_login_after_the_storage_of_its_address_is_used_up(
+def test_a_known_browser_can_start_a_login_after_the_storage_of_its_ip_address_is_used_up(
     login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.ADDRESS_RATE_BURST = 1000

@@ -116,7 +116,7 @@ def test_a_transparent_background_becomes_white() -> None:
         assert image.getpixel((5, 5)) == (255, 255, 255)
 
 
-def test_a_text_chunk_that_decompresses_to_200_megabytes_is_refused() -> None:
+def test_a_picture_whose_compressed_text_grows_to_200_megabytes_is_refused() -> None:
     packed = zlib.compress(b"\0" * (200 * 1024 * 1024), 9)
     chunk = b"iTXt" + b"Comment\0\1\0\0\0" + packed
     whole = encoded()

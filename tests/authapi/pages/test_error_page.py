@@ -1,4 +1,4 @@
-"""Error pages: the next step for the user, the link back to the application, and a reference that support finds in the log."""
+"""Error pages: the next step for the user, the link back to the application, and a reference that support finds in the program's log."""
 
 from __future__ import annotations
 

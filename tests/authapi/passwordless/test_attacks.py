@@ -62,7 +62,7 @@ def test_a_new_code_allows_no_further_guesses(door: Door) -> None:
     assert door.redeem(code, address=ATTACKER).json()["error"] == "too_many_attempts"
 
 
-def test_many_sessions_for_one_address_share_a_limit_of_guesses(door: Door) -> None:
+def test_many_auth_sessions_for_one_email_address_share_a_limit_of_guesses(door: Door) -> None:
     statuses = []
     for _ in range(3):
         session = challenge(door).json()
@@ -71,7 +71,7 @@ def test_many_sessions_for_one_address_share_a_limit_of_guesses(door: Door) -> N
     assert statuses == [403] * 5 + [429]
 
 
-def test_guesses_at_one_address_from_many_ip_addresses_are_limited_too(door: Door) -> None:
+def test_guesses_at_one_email_address_from_many_ip_addresses_are_limited_too(door: Door) -> None:
     code = door.code()
     statuses = [door.redeem(wrong(code, by=number + 1), address=f"203.0.113.{number}").status for number in range(21)]
     assert statuses == [403] * 20 + [429]
@@ -118,7 +118,7 @@ def test_a_guess_waits_for_the_previous_guess_at_the_same_address(door: Door) ->
     assert statuses == [200]
 
 
-def test_an_ip_address_that_guesses_at_many_addresses_is_refused_at_all_addresses(door: Door) -> None:
+def test_an_ip_address_that_guesses_at_many_email_addresses_is_refused_at_all_email_addresses(door: Door) -> None:
     suspect(door.tenant.pk, enabled=True, stage={"pre-login": {"max_attempts": 3, "rate": 864_000}})
     names = [f"user{number}@example.test" for number in range(4)]
     statuses = [door.redeem("000000", username=name, address=ATTACKER).status for name in names]
@@ -201,13 +201,13 @@ def test_removing_a_connection_from_the_client_ends_its_auth_sessions(door: Door
 # --- Flooding ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_ip_address_can_send_five_messages_to_an_address_and_the_user_can_still_send_more(door: Door) -> None:
+def test_one_ip_address_can_request_five_messages_to_an_address_and_the_user_can_still_request_more(door: Door) -> None:
     statuses = [door.start(address=ATTACKER).status for _ in range(7)]
     assert statuses == [200] * 5 + [429] * 2
     assert door.start(address="203.0.113.1").status == 200
 
 
-def test_many_ip_addresses_can_send_at_most_ten_messages_to_one_number(door: Door) -> None:
+def test_many_ip_addresses_can_request_at_most_ten_messages_to_one_number(door: Door) -> None:
     asked = {"connection": "sms", "email": None, "phone_number": NUMBER}
     statuses = [door.start(address=f"203.0.113.{number}", **asked).status for number in range(12)]
     assert statuses == [200] * 10 + [429] * 2
@@ -217,7 +217,7 @@ def test_many_ip_addresses_can_send_at_most_ten_messages_to_one_number(door: Doo
     assert statuses.count(200) == 10
 
 
-def test_other_spellings_of_an_address_and_other_clients_share_the_limit_of_messages(door: Door) -> None:
+def test_other_spellings_of_an_address_share_the_limit_of_messages(door: Door) -> None:
     statuses = [
         door.start(email=name, address=ATTACKER).status
         for name in (ADA, "ADA@example.test", "Ada@Example.Test ", ADA, ADA, " ADA@EXAMPLE.TEST")
@@ -225,7 +225,7 @@ def test_other_spellings_of_an_address_and_other_clients_share_the_limit_of_mess
     assert statuses == [200] * 5 + [429]
 
 
-def test_one_ip_address_can_request_fifty_messages_over_all_addresses(tenant: Tenant) -> None:
+def test_one_ip_address_can_request_fifty_messages_to_all_email_addresses_together(tenant: Tenant) -> None:
     door = public(tenant)
     statuses = [door.start(email=f"user{number}@example.test", address=ATTACKER).status for number in range(51)]
     assert statuses == [200] * 50 + [429]
@@ -239,7 +239,7 @@ def test_an_authenticated_application_may_request_codes_for_many_users_from_one_
     assert statuses == {200}
 
 
-def test_messages_are_counted_for_the_ip_address_that_a_trusted_application_forwards(door: Door) -> None:
+def test_guesses_are_counted_for_the_ip_address_that_a_trusted_application_forwards(door: Door) -> None:
     update_client(
         tenant_id=door.tenant.pk, client_id=door.client.client_id, changes={"settings": {"is_token_endpoint_ip_header_trusted": True}}
     )

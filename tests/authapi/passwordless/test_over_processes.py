@@ -1,4 +1,4 @@
-"""Floods and guesses from many addresses at the same time, over two processes and a real network. All processes share the counts."""
+"""Floods and guesses from many IP addresses at the same time, over two processes and a real network. All processes share the counts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ask(web: WebProcess, door: Door, path: str, body: dict[str, Any], *, place: 
 
 
 def from_many_places(pair: list[WebProcess], door: Door, path: str, bodies: list[dict[str, Any]]) -> list[tuple[int, Any]]:
-    """Send requests to both processes at the same time, each from another address."""
+    """Send requests to both processes at the same time, each from another IP address."""
     places = [next(_turns) for _ in bodies]
     with ThreadPoolExecutor(max_workers=8) as threads:
         tries = zip(bodies, places, strict=True)
@@ -62,7 +62,9 @@ def second_client(door: Door) -> dict[str, str]:
     return {"client_id": client.client_id, "client_secret": secret}
 
 
-def test_one_number_gets_ten_messages_requested_by_any_number_of_addresses_and_clients(pair: list[WebProcess], door: Door) -> None:
+def test_one_number_gets_at_most_ten_messages_for_requests_from_any_number_of_ip_addresses_and_clients(
+    pair: list[WebProcess], door: Door
+) -> None:
     spellings = (NUMBER, "+49 151 12345678", "+49 (151) 123-45678")
     other = second_client(door)
     bodies = [{"connection": "sms", "phone_number": spellings[n % 3], **(other if n % 2 else {})} for n in range(16)]
@@ -72,7 +74,7 @@ def test_one_number_gets_ten_messages_requested_by_any_number_of_addresses_and_c
     assert len(jobs_of(door.tenant.pk)) == 10
 
 
-def test_a_code_allows_ten_guesses_from_any_number_of_addresses(pair: list[WebProcess], door: Door) -> None:
+def test_a_code_is_invalid_after_ten_guesses_from_any_number_of_ip_addresses(pair: list[WebProcess], door: Door) -> None:
     code = door.code()
     fields = {"grant_type": PasswordlessGrant.name, "username": ADA, "realm": "email"}
     bodies = [{**fields, "otp": wrong(code, by=n)} for n in range(1, 13)]
@@ -81,14 +83,15 @@ def test_a_code_allows_ten_guesses_from_any_number_of_addresses(pair: list[WebPr
     assert from_many_places(pair, door, "/oauth/token", [{**fields, "otp": code}])[0][0] == 403
 
 
-def test_guesses_at_one_address_are_counted_over_all_clients(pair: list[WebProcess], door: Door) -> None:
+def test_guesses_at_one_email_address_through_all_clients_are_counted_together(pair: list[WebProcess], door: Door) -> None:
     other = second_client(door)
     codes = [door.code()]
     start = {"connection": "email", "email": ADA, "send": "code"}
     assert from_many_places(pair, door, "/passwordless/start", [{**start, **other}])[0][0] == 200
     codes.append(last_code(door.tenant.pk))
     fields = {"grant_type": PasswordlessGrant.name, "username": ADA, "realm": "email"}
-    # The total exceeds the allowed guesses at the address. The guesses at each code stay within the limit of a code.
+    # Nine wrong guesses at each code stay within the limit of ten for one code. With two guesses more, the limit of 20 guesses at the
+    # email address is reached.
     bodies = [{**fields, **(other if n % 2 else {}), "otp": wrong(codes[n % 2], by=n + 1)} for n in range(18)]
     assert {status for status, _ in from_many_places(pair, door, "/oauth/token", bodies)} == {403}
     rest = [{**fields, **(other if n % 2 else {}), "otp": "000000" if "000000" not in codes else "111111"} for n in range(6)]

@@ -39,7 +39,7 @@ INVALID = (400, "invalid_request", "Unknown or invalid subject token.")
 
 @dataclass
 class World:
-    """A client, a connection with accounts in another system, and an issuer whose tokens log the users of these accounts in."""
+    """A client, a connection whose users have accounts in another system, and an issuer. A token of the issuer logs such a user in."""
 
     tenant: Tenant
     client: Registered

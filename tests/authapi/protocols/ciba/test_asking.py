@@ -185,7 +185,7 @@ def test_a_proof_binds_the_request_to_its_key(center: CallCenter) -> None:
     assert polled.json()["error"] == "authorization_pending"
 
 
-def test_the_log_records_how_the_user_was_notified(center: CallCenter) -> None:
+def test_the_sign_in_log_records_how_the_user_was_notified(center: CallCenter) -> None:
     center.begin()
     line = SignIn.objects.of(center.tenant.pk).get()
     assert (line.user_id, line.client_id, line.details["channel"]) == (center.user.user_id, center.client.client_id, "email")

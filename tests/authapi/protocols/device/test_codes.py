@@ -88,7 +88,7 @@ def test_a_client_without_access_to_the_api_gets_no_code(tv: Television) -> None
     assert tv.start(audience="https://films.example.test").json()["error"] == "access_denied"
 
 
-def test_the_codes_of_one_address_are_limited_and_another_address_has_its_own_limit(
+def test_the_codes_for_one_ip_address_are_limited_and_another_ip_address_has_its_own_limit(
     tv: Television, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("authapi.protocols.device.starting.DEVICE_CODES_OF_PLACE", type(DEVICE_CODES_OF_PLACE)("device_few", 2, 3600.0))

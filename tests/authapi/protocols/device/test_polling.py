@@ -98,7 +98,7 @@ def test_the_interval_has_a_maximum_so_that_a_client_recovers_from_a_lost_answer
     assert tv.row.interval == 60
 
 
-def test_a_waiting_device_does_not_use_up_the_error_budget_of_its_address(tv: Television, settings: Any) -> None:
+def test_polls_of_a_waiting_device_do_not_add_to_the_debt_of_its_ip_address(tv: Television, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 2
     tv.begin()
     for _ in range(4):

@@ -40,7 +40,7 @@ def protection(request: pytest.FixtureRequest) -> dict[str, Any]:
 def test_a_password_gets_no_token(old: OldClient, protection: dict[str, Any]) -> None:
     old.set(settings=protection)
     assert refusal(old.log_in()) == REFUSED
-    # The request is refused before the password is checked, so the service computes no hash, counts no failure and writes no log entry.
+    # The request is refused before the password is checked, so the service computes no hash, counts no failure and logs nothing.
     assert refusal(old.log_in(password="wrong")) == REFUSED
     assert not SignIn.objects.of(old.tenant.pk).exists()
     assert not AccessToken.objects.of(old.tenant.pk).exists()

@@ -297,7 +297,7 @@ def test_a_session_of_a_connection_that_the_client_does_not_enable_requires_a_ne
     assert error_of(login.ask(client_id=client.client_id, prompt="none")) == ("login_required", "Login required")
 
 
-def test_a_hint_for_another_user_requires_a_login(login: Login) -> None:
+def test_an_id_token_hint_for_another_user_requires_a_login(login: Login) -> None:
     set_client(login, grant_types=["authorization_code", "implicit"])
     login.begin_session()
     hint = login.ask(response_type="id_token", nonce="n").answer["id_token"]
@@ -307,7 +307,7 @@ def test_a_hint_for_another_user_requires_a_login(login: Login) -> None:
     assert error_of(login.ask(prompt="none", id_token_hint=hint)) == ("login_required", "Login required")
 
 
-def test_a_login_of_a_user_who_does_not_match_the_hint_is_refused_at_the_client(login: Login) -> None:
+def test_a_login_of_a_user_who_does_not_match_the_id_token_hint_is_refused_at_the_client(login: Login) -> None:
     set_client(login, grant_types=["authorization_code", "implicit"])
     login.begin_session()
     hint = login.ask(response_type="id_token", nonce="n").answer["id_token"]

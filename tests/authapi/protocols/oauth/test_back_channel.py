@@ -91,7 +91,7 @@ def test_an_internal_address_gets_no_request(tenant: Tenant, settings: Any) -> N
     assert notices(tenant)[0].attempts == 1
 
 
-def test_two_workers_with_one_message_send_one_notice(tenant: Tenant) -> None:
+def test_two_workers_that_receive_the_same_message_send_one_notice(tenant: Tenant) -> None:
     ended(tenant, DEAD)
     (notice,) = notices(tenant)
     assert claim_notice(notice.pk) is not None

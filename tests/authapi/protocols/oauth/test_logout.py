@@ -206,7 +206,7 @@ def test_the_form_of_the_question_contains_the_parameter_for_a_federated_logout(
 # --- /oidc/logout ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_hint_that_matches_the_session_ends_the_session_immediately(inside: Login) -> None:
+def test_an_id_token_hint_that_matches_the_session_ends_the_session_immediately(inside: Login) -> None:
     sent = {"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME, "state": "s&t"}
     page = inside.browser.post("/oidc/logout", sent)
     assert (page.status, page.location) == (303, f"{HOME}?state=s%26t")
@@ -229,7 +229,7 @@ def test_a_request_with_contradictory_parameters_ends_no_session(inside: Login, 
     assert has_session(inside)
 
 
-def test_id_tokens_of_other_tenants_are_not_valid_hints(inside: Login) -> None:
+def test_an_id_token_of_another_tenant_and_an_access_token_are_not_accepted_as_id_token_hint(inside: Login) -> None:
     other = create_tenant(tenant_id=f"{inside.tenant.pk}-b", name="b", host=f"{inside.tenant.pk}-b.example.test")
     client, _ = web_client(other, grant_types=["authorization_code", "implicit"])
     connection = people(other, client)
@@ -242,7 +242,7 @@ def test_id_tokens_of_other_tenants_are_not_valid_hints(inside: Login) -> None:
     assert has_session(inside)
 
 
-def test_a_logout_without_a_hint_asks_the_user(inside: Login) -> None:
+def test_a_logout_without_an_id_token_hint_asks_the_user(inside: Login) -> None:
     sent = {"client_id": inside.client.client_id, "post_logout_redirect_uri": HOME, "state": "s"}
     page = inside.browser.get("/oidc/logout", sent)
     assert (page.status, "ada@example.test" in page.text) == (
@@ -264,7 +264,7 @@ def test_an_answer_posted_by_another_site_ends_no_session(inside: Login) -> None
     assert has_session(inside)
 
 
-def test_the_id_of_the_session_is_accepted_instead_of_an_id_token_and_the_id_of_another_session_is_not(inside: Login) -> None:
+def test_the_id_of_the_session_is_accepted_as_logout_hint_and_the_id_of_another_session_is_not(inside: Login) -> None:
     sid = Session.objects.of(inside.tenant.pk).get().pk
     assert "Log out?" in inside.browser.get("/oidc/logout", {"logout_hint": "ses_other"}).text
     assert "You are logged out" in inside.browser.get("/oidc/logout", {"logout_hint": sid}).text
@@ -287,7 +287,7 @@ def test_a_request_that_is_not_a_navigation_shows_the_question_even_if_the_quest
     assert has_session(inside)
 
 
-def test_a_hint_for_another_user_shows_the_question_even_if_the_question_is_switched_off(inside: Login) -> None:
+def test_an_id_token_hint_for_another_user_shows_the_question_even_if_the_question_is_switched_off(inside: Login) -> None:
     hint = id_token(inside)
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     person(inside.connection, email="eve@example.test")

@@ -95,7 +95,7 @@ def test_a_refused_registration_does_not_use_up_a_token(tenant: Tenant) -> None:
     door.register()
 
 
-def test_one_address_can_register_a_limited_number_of_clients(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_ip_address_can_register_a_limited_number_of_clients(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("authapi.views.registration.REGISTRATIONS_OF_PLACE", Bucket(f"few_{door.tenant.pk}", 1, 3600.0))
     assert [door.ask().status for _ in range(2)] == [201, 429]
     assert door.send("POST", address="192.0.2.9", redirect_uris=[CALLBACK]).status == 201

@@ -183,7 +183,7 @@ def test_both_certificates_are_accepted_while_the_application_changes_its_key(ap
         assert application.ask(signer=signer).location.startswith("/u/login")
 
 
-# --- Refusals on a page, with a log entry -----------------------------------------------------------------------------------
+# --- Refusals on a page, and in the sign-in log -----------------------------------------------------------------------------------
 
 
 def test_a_refused_request_is_logged_with_its_reason_and_message(application: Application) -> None:
