@@ -26,7 +26,7 @@ def test_every_model_has_one_factory_or_a_reason_for_having_none() -> None:
     assert [label for label, count in made.items() if count > 1] == []
 
 
-def test_every_factory_creates_a_row_of_its_tenant(committed_db: None) -> None:
+def test_every_factory_creates_a_row(committed_db: None) -> None:
     rows = Rows(TenantFactory.create())
 
     for model in FACTORIES:

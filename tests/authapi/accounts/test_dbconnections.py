@@ -126,7 +126,7 @@ def test_a_client_can_sign_up_users_only_at_its_enabled_connections(tenant: Tena
     assert post(tenant, "signup", signup_form(client, connection="others")).json()["code"] == "unauthorized"
 
 
-def test_a_client_and_a_connection_of_another_tenant_are_unknown(client: Client, connection: Connection) -> None:
+def test_a_client_of_another_tenant_cannot_sign_up_users(client: Client, connection: Connection) -> None:
     other = new_tenant()
     theirs, _ = web_client(other)
     people(other, theirs)

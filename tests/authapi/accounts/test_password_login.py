@@ -49,7 +49,7 @@ def test_a_user_without_a_password_cannot_log_in(ada: User, connection: Connecti
     assert outcome(attempt(connection)) is Refusal.WRONG_CREDENTIALS
 
 
-def test_a_user_of_another_connection_or_tenant_is_not_found(ada: User, tenant: Tenant, client: Client) -> None:
+def test_a_user_of_another_connection_is_not_found(ada: User, tenant: Tenant, client: Client) -> None:
     other = people(tenant, client, name="others")
     assert outcome(attempt(other)) is Refusal.WRONG_CREDENTIALS
     person(other, password="Another-Password-1")

@@ -103,7 +103,7 @@ def test_each_operation_requires_its_scope(tenant: Tenant) -> None:
         assert (answer.status, answer.json["errorCode"]) == (403, "insufficient_scope")
 
 
-def test_only_the_tenant_of_a_block_can_list_and_lift_the_block_of_a_login_or_a_sign_up(
+def test_only_the_tenant_of_a_block_can_list_and_lift_the_block(
     api: Management,  # noqa: F811
     ada: User,
     connection: Connection,

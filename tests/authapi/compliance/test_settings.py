@@ -120,7 +120,7 @@ def test_a_new_client_must_register_its_key_first(tenant: Tenant) -> None:
     assert not Client.objects.of(tenant.pk).filter(name="Bank").exists()
 
 
-def test_the_form_sets_and_clears_a_level_without_other_changes(tenant: Tenant) -> None:
+def test_the_unchanged_form_keeps_a_level_and_an_empty_choice_removes_the_level(tenant: Tenant) -> None:
     bank = bank_of(tenant, "fapi1_adv_pkj_par")
     browser = browser_of(new_staff(tenant))
     before = bank.client.settings

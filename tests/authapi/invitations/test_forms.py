@@ -62,7 +62,7 @@ def test_the_account_of_an_invited_user_is_remembered_for_the_next_login(host: H
 # --- Languages ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_mail_without_a_requested_language_uses_the_default_language_of_the_tenant(host: Host) -> None:
+def test_a_mail_uses_the_requested_language_if_enabled_and_otherwise_the_default_language_of_the_tenant(host: Host) -> None:
     speak(host, "de", "fr", "en")
     for language, spoken in (("", "de"), ("fr", "fr"), ("ar", "de"), ("xx", "de")):
         invitation = host.invite(language=language)

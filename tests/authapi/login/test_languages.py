@@ -144,7 +144,7 @@ def test_a_language_that_the_tenant_disables_during_a_login_is_no_longer_used(wo
     assert language_of(again) == "fr"
 
 
-def test_an_error_page_uses_the_language_of_its_login_or_else_of_the_browser(worldwide: Login) -> None:
+def test_an_error_page_uses_the_language_that_the_request_names_or_else_the_language_of_the_browser(worldwide: Login) -> None:
     foreign = worldwide.browser.send("GET", "/authorize?client_id=nobody", headers=GERMAN)
     assert (foreign.status, language_of(foreign)) == (400, "de")
     asked = worldwide.browser.send("GET", "/authorize?client_id=nobody&ui_locales=ja", headers=GERMAN)

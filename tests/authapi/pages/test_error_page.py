@@ -106,7 +106,7 @@ def test_the_error_page_of_a_login_in_another_browser_links_to_its_application(l
     assert (page.status, way_back(page)) == (400, "https://app.example.test/")
 
 
-def test_the_error_page_for_an_unknown_client_or_a_client_of_another_tenant_has_no_link(login: Login) -> None:
+def test_the_error_page_for_a_revoked_client_or_a_client_of_another_tenant_has_no_link(login: Login) -> None:
     other, _ = web_client(new_tenant(), redirect_uris="https://other.example.test/callback")
     page = login.browser.get("/authorize", {"client_id": other.client_id, "redirect_uri": ELSEWHERE})
     assert (page.status, way_back(page)) == (400, "")

@@ -97,7 +97,7 @@ def test_a_user_who_cancels_or_names_another_connection_links_nothing(elsewhere:
     assert not LinkedIdentity.objects.of(elsewhere.tenant.pk).exists()
 
 
-def test_a_user_with_an_old_session_or_with_linked_logins_cannot_link_another_login(elsewhere: Login) -> None:
+def test_an_old_session_or_a_session_of_another_user_cannot_link_a_login(elsewhere: Login) -> None:
     tenant_id = elsewhere.tenant.pk
     Session.objects.of(tenant_id).update(authenticated_at=timezone.now() - timedelta(minutes=6))
     assert "/u/login" in begin(elsewhere).request["PATH_INFO"]

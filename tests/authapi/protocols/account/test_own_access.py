@@ -47,7 +47,7 @@ def test_a_user_sees_and_ends_their_own_sessions(account: Account) -> None:
     assert (entry.actor_kind, entry.facts["session"]) == ("user", there.pk)
 
 
-def test_a_user_cannot_end_the_current_session_or_sessions_of_other_users_and_tenants(account: Account) -> None:
+def test_a_user_cannot_end_the_current_session_or_sessions_of_other_users(account: Account) -> None:
     foreign, _ = session_of(other_person(account))
     token = token_of(account.open("profile"))
     pages = [
@@ -118,7 +118,7 @@ def test_a_user_can_unlink_only_their_own_linked_logins_and_never_the_main_login
 # --- Activity, data, deletion -------------------------------------------------------------------------------------------------
 
 
-def test_the_activity_section_shows_only_events_of_this_user(account: Account) -> None:
+def test_the_activity_section_shows_only_the_activity_of_this_user(account: Account) -> None:
     bob = other_person(account)
     account.send("password", present="wrong", password="Another-Horse-8", repeated="Another-Horse-8")
     _, cookie = session_of(bob)

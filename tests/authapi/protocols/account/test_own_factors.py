@@ -68,7 +68,7 @@ def test_sensitive_sections_require_the_second_factor_even_in_a_remembered_brows
     assert strong.open("password").status == 200
 
 
-def test_sections_of_a_tenant_without_factors_require_no_second_factor(strong: Account) -> None:
+def test_sections_of_a_tenant_with_the_policy_never_require_no_second_factor(strong: Account) -> None:
     set_factors(strong, SecondFactorPolicy.NEVER)
     assert strong.open("password").status == 200
 

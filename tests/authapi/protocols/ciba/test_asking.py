@@ -73,7 +73,7 @@ def test_a_request_that_cannot_be_granted_is_refused_before_the_user_is_notified
     assert not Job.objects.of(center.tenant.pk).exists()
 
 
-def test_other_authentication_methods_and_formats_are_accepted(tenant: Tenant) -> None:
+def test_basic_authentication_an_expiry_as_text_and_an_issuer_without_a_slash_are_accepted(tenant: Tenant) -> None:
     center = call_center(tenant, token_endpoint_auth_method="client_secret_basic")
     proof = basic(center.client.client_id, center.secret)
     spelled: dict[str, Any] = {"client_id": None, "client_secret": None, "audience": "None", "requested_expiry": "900"}

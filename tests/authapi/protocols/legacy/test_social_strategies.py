@@ -140,7 +140,7 @@ def test_google_tokens_of_our_other_apps_are_accepted_if_a_connection_lists_the_
     assert social.ask().status == 200
 
 
-def test_google_accounts_of_other_organizations_are_refused(at: Callable[..., Social]) -> None:
+def test_google_accounts_of_other_workspace_domains_are_refused(at: Callable[..., Social]) -> None:
     social = at("google-oauth2", hosted_domains=["corp.example.test"])
     assert refusal(social.ask()) == INVALID
     assert "hosted_domains" in SignIn.objects.of(social.old.tenant.pk).get().description

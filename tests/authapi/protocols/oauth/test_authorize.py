@@ -155,7 +155,7 @@ def test_the_issuer_is_omitted_if_the_tenant_switched_it_off(login: Login) -> No
     assert "iss" not in login.ask(prompt="none").answer
 
 
-def test_an_empty_or_unusual_state_is_returned_unchanged(login: Login) -> None:
+def test_a_missing_state_stays_missing_and_an_unusual_state_is_returned_unchanged(login: Login) -> None:
     assert "state" not in login.ask(prompt="none", state=None).answer
     assert login.ask(prompt="none", state="a b&c=ä#%25").answer["state"] == "a b&c=ä#%25"
 

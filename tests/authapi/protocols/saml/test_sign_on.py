@@ -57,7 +57,7 @@ def test_a_request_with_a_session_immediately_gets_a_response_with_the_same_sess
     assert Session.objects.of(application.tenant.pk).count() == 1
 
 
-def test_the_page_with_the_response_is_not_cached_and_may_post_only_to_the_application(application: Application) -> None:
+def test_the_page_with_the_response_is_not_cached_or_framed_and_its_form_may_be_sent_to_https_addresses(application: Application) -> None:
     page = application.log_in(application.ask())
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["referrer-policy"] == "no-referrer"
