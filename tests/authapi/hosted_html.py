@@ -30,7 +30,7 @@ class Element:
 
 @dataclass
 class Document(HTMLParser):
-    """The elements of a page, in document order."""
+    """Parses a page, and lists its elements in the order of the source."""
 
     source: str
     elements: list[Element] = field(default_factory=list)

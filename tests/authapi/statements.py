@@ -23,7 +23,7 @@ _REMEMBERED = (
 
 
 def statements_of(tenant: Tenant, registered: Registered, form: dict[str, Any]) -> list[str]:
-    """Run an exchange in the engine for an authenticated client. Return the first word of each statement."""
+    """Run the token request `form` of an authenticated client. Return the first word of each SQL statement."""
     request = TokenRequest(host=host_of(tenant), address="192.0.2.1", headers={}, form=form)
     with CaptureQueriesContext(connection) as queries:
         server().exchange(request, registered.client)

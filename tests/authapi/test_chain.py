@@ -1,4 +1,4 @@
-"""The steps that run before a hot endpoint, also if the endpoint fails or the client disconnects."""
+"""The steps around a hot endpoint (an endpoint that is served without Django), also if the endpoint fails or the client disconnects."""
 
 from __future__ import annotations
 

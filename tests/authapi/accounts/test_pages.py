@@ -118,7 +118,7 @@ def test_the_message_about_a_taken_address_does_not_reveal_that_it_is_taken(logi
     assert not login.browser.cookies.get("session")
 
 
-def test_a_connection_with_disabled_sign_ups_shows_no_link_and_no_page(login: Login) -> None:
+def test_a_connection_with_disabled_sign_ups_shows_no_link_and_creates_no_user(login: Login) -> None:
     page = opened(login, "Sign up")
     options(login.connection, disable_signup=True)
     assert "Sign up" not in login.browser.follow(login.ask()).text
@@ -195,7 +195,7 @@ def test_an_unknown_link_does_nothing(login: Login, path: str, secret: str) -> N
     assert login.browser.post(path, {"ticket": secret, "password": NEW, "repeated": NEW}).status == 404
 
 
-def test_opening_the_link_changes_nothing_and_does_not_show_the_address(login: Login) -> None:
+def test_opening_the_link_changes_nothing_and_the_page_sends_no_referrer(login: Login) -> None:
     secret = reset_link(login)
     for method in ("GET", "HEAD", "GET"):
         page = login.browser.send(method, f"{RESET}?ticket={secret}")

@@ -95,7 +95,7 @@ def test_a_resource_of_an_unsupported_feature_is_not_found(api: Management, data
             assert (answer.status, answer.json["errorCode"]) == (404, "operation_not_supported"), row.path
 
 
-def test_scim_configurations_of_connections_are_refused_and_unknown_connections_not_found(
+def test_scim_configurations_of_connections_are_refused_and_unknown_connections_are_not_found(
     api: Management, database_connection: Connection
 ) -> None:
     known, unknown = f"connections/{database_connection.pk}/scim-configuration", "connections/con_ffffffffffffffff/scim-configuration"

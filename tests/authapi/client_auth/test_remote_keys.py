@@ -145,19 +145,19 @@ def test_two_tenants_have_separate_key_sets_for_the_same_url(known: RemoteKeys, 
         {"kty": "EC", "crv": "P-256", "x": "x", "y": "y"},
         {"kty": "RSA", "n": "AQAB", "e": "AQAB"},
         {"kty": "RSA", "n": 7, "e": "AQAB"},
-        # Verifying with this key would take a hundred times longer.
+        # To verify a signature with this large exponent would take a hundred times longer.
         {**jwk("second"), "e": "B" * 300},
         {"kty": "RSA", "n": "é" * 342, "e": "AQAB"},
         "text",
         None,
     ],
 )
-def test_a_key_of_another_type_is_ignored(key: Any) -> None:
+def test_an_unusable_key_is_ignored(key: Any) -> None:
     assert [one.kid for one in read_keys(body(key, jwk()))] == ["first"]
 
 
 @pytest.mark.parametrize("changes", [{"use": "enc"}, {"alg": "HS256"}, {"alg": "none"}, {"d": "AQAB"}, {"kid": 7}])
-def test_a_key_for_another_purpose_is_ignored(changes: dict[str, Any]) -> None:
+def test_a_key_with_an_unsuitable_member_is_ignored(changes: dict[str, Any]) -> None:
     assert read_keys(body(jwk(**changes))) == ()
 
 

@@ -59,7 +59,10 @@ class Bank:
         return forwarded(self.edge, self.certificate)
 
     def set(self, **columns: Any) -> None:
-        """Change columns and some settings of the client without the checks of the service. Only the endpoints then enforce the rules."""
+        """Change columns and settings of the client directly in the database, without the checks of the services.
+
+        So only the endpoints can refuse a client that breaks a rule.
+        """
         settings = columns.pop("settings", {})
         rows = Client.objects.of(self.tenant.pk).filter(pk=self.client.pk)
         rows.update(**columns, settings={**self.client.settings, **settings})

@@ -25,7 +25,7 @@ from tests.factories.sign_in import CALLBACK, web_client
 from tests.management import Management
 
 LEVEL = "fapi2_sp_pkj_mtls"
-# The rules that an ordinary web application breaks, by the field of the admin form.
+# Each rule that the web application of the fixture `ordinary` breaks, with the field of the admin form that must change.
 BROKEN: dict[str, Rule] = {
     "token_endpoint_auth_method": rules.PRIVATE_KEY_JWT,
     "alg": rules.PS256_ID_TOKENS,

@@ -1,4 +1,7 @@
-"""Requests of an IP address over its limit ("indebted") run one at a time, in the fast threads and in the hashing threads."""
+"""Requests of an indebted IP address, whose debt has reached the limit, run one at a time.
+
+Requests that need a password hash have a queue of their own.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ async def status_of(application: Application, tenant: Tenant) -> int:
 
 @pytest.fixture
 def _debt() -> Iterator[None]:
-    """Put the IP address over its limit, in a minute that has just begun."""
+    """Raise the debt of the IP address to its limit, in a minute that has just begun."""
     with time_machine.travel(datetime(2031, 5, 1, 12, 0, tzinfo=UTC)):
         for _ in range(debt_figure().burst):
             note_refusal(keys_of(ADDRESS))
@@ -71,7 +74,7 @@ def _debt() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_debt")
-async def test_hashes_for_an_indebted_address_run_one_at_a_time_and_do_not_delay_token_requests(tenant: Tenant) -> None:
+async def test_hashes_for_an_indebted_ip_address_run_one_at_a_time_and_do_not_delay_token_requests(tenant: Tenant) -> None:
     work = Hash()
     slow = hot_endpoint(work, name="probe", methods=("POST",))
     fast = hot_endpoint(lambda _call: Answer(200, b""), name="probe", methods=("POST",))
@@ -87,7 +90,7 @@ async def test_hashes_for_an_indebted_address_run_one_at_a_time_and_do_not_delay
     assert ([login.result() for login in logins], work.peak) == ([200] * 3, 1)
 
 
-async def test_hashes_for_an_address_without_debt_run_in_parallel(tenant: Tenant) -> None:
+async def test_hashes_for_an_ip_address_without_debt_run_in_parallel(tenant: Tenant) -> None:
     meeting = Barrier(2)
 
     def meet() -> Answer:

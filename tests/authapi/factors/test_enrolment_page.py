@@ -125,7 +125,7 @@ def test_a_setup_fails_when_another_factor_is_enrolled_at_the_same_time(walk: Wa
 
 def waits_for_lock() -> bool:
     with connection.cursor() as cursor:
-        # Without this statement, the transaction keeps the statistics that it read first.
+        # Without this statement, PostgreSQL returns the statistics that this transaction read first.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         return bool(cursor.fetchone()[0])

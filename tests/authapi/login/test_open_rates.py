@@ -74,7 +74,7 @@ def test_pages_of_one_tenant_do_not_use_the_budget_of_another_tenant(tenant: Ten
     assert statuses(pages(Browser(second_tenant), 5)) == [200] * 5
 
 
-def test_a_browser_that_has_logged_in_is_served_while_its_ip_address_floods(login: Login) -> None:
+def test_a_known_browser_is_served_while_its_ip_address_floods(login: Login) -> None:
     with_login = login.browser
     login.begin_session()
     assert 429 in statuses(pages(Browser(login.tenant), 10))

@@ -19,7 +19,7 @@ def last_contents(tenant_id: str) -> Contents:
 
 
 def deliver(tenant_id: str) -> None:
-    """Run every job as the workers do: first the job that finds the account, then the message that it queues."""
+    """Run every job as the workers do: first the job that finds the account and queues the message, then the job that sends the message."""
     for job in [*jobs_of(tenant_id), *jobs_of(tenant_id)]:
         run_job(job.pk)
     for message in Job.objects.of(tenant_id).filter(type=Job.Type.MESSAGE).order_by("created_at", "pk"):

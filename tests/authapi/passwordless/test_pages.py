@@ -181,7 +181,7 @@ def test_the_pages_send_a_limited_number_of_messages_to_a_mailbox(visit: Visit) 
     assert len(jobs_of(visit.door.tenant.pk)) == 5
 
 
-def test_a_browser_of_an_earlier_login_gets_a_code_during_a_flood_from_other_browsers(visit: Visit, at_code: Callable[[], Page]) -> None:
+def test_a_known_browser_gets_a_code_during_a_flood_from_other_browsers(visit: Visit, at_code: Callable[[], Page]) -> None:
     assert "code" in visit.enter_code(at_code(), last_code(visit.door.tenant.pk)).answer
     for number in range(10):
         visit.door.start(address=f"203.0.113.{number}")

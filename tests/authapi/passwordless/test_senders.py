@@ -89,7 +89,7 @@ def test_the_mail_of_a_login_for_an_organization_has_the_branding_of_the_organiz
     assert isinstance(message, EmailMultiAlternatives)
     html = str(message.alternatives[0][0])
     assert f'<img src="{LOGO}"' in html
-    assert "background-color:#ffee00" not in html  # The branding color colors buttons, and the mail of a code has no button.
+    assert "background-color:#ffee00" not in html  # Only a button has the branding color, and a mail with a code has no button.
     assert code in html
     visit.enter_address(visit.ask(organization=acme.pk), send="link", email=ADA)
     deliver(door.tenant.pk)

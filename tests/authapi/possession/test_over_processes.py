@@ -58,7 +58,7 @@ def send(web: WebProcess, tenant: Tenant, registered: Registered, proof: str) ->
 
 
 def fresh_proof(web: WebProcess, tenant: Tenant, registered: Registered, prover: Prover) -> str:
-    """Return a proof with the current nonce. Both processes require a nonce, because their replay store is new or is PostgreSQL."""
+    """Return a proof with the current nonce. Both processes require a nonce: used proofs are stored in a new Redis or in PostgreSQL."""
     address = f"{host_of(tenant).issuer}oauth/token"
     _, _, nonce = send(web, tenant, registered, prover.proof("POST", address))
     return prover.proof("POST", address, nonce=nonce)

@@ -98,7 +98,7 @@ def test_public_clients_and_clients_without_the_grant_are_refused(tenant: Tenant
 
 
 @pytest.mark.parametrize("has_notifier", [True, False])
-def test_an_invalid_expiry_and_a_missing_notifier_get_one_refusal_for_every_user(center: CallCenter, *, has_notifier: bool) -> None:
+def test_an_invalid_expiry_and_a_missing_notifier_get_the_same_refusal_for_every_user(center: CallCenter, *, has_notifier: bool) -> None:
     if not has_notifier:
         changes = {"settings": {"async_approval_notification_channels": ["guardian-push"]}}
         update_client(tenant_id=center.tenant.pk, client_id=center.client.client_id, changes=changes)

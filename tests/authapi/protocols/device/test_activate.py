@@ -182,7 +182,7 @@ def test_wrong_codes_are_limited_per_ip_address_per_browser_and_in_total(tv: Tel
     assert tv.lines() == ["fdeac", "fdeac"]
 
 
-def test_wrong_codes_of_other_browsers_cannot_block_a_browser_of_an_earlier_login(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_codes_of_other_browsers_cannot_block_a_known_browser(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
     tv.begin()
     tv.allow()
     code = tv.begin()

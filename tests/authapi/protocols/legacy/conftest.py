@@ -1,4 +1,4 @@
-"""A tenant with an old client: its browser, its user, and scripts of its page."""
+"""A tenant with an old client, which uses the endpoints and grants for old client libraries: a user, a browser, and scripts of a page."""
 
 from __future__ import annotations
 

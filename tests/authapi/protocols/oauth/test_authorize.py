@@ -241,7 +241,7 @@ def test_a_blocked_user_is_reported_to_the_client_only_after_the_right_password(
     assert error_of(login.log_in(login.ask())) == ("unauthorized", "user is blocked")
 
 
-def test_a_locked_account_returns_429_and_does_not_reveal_whether_it_exists(login: Login) -> None:
+def test_a_blocked_identifier_returns_429_whether_or_not_its_account_exists(login: Login) -> None:
     for identifier in ("ada@example.test", "nobody@example.test"):
         pages = [login.log_in(login.ask(), identifier=identifier, password="wrong") for _ in range(11)]
         assert [page.status for page in pages] == [400] * 10 + [429]

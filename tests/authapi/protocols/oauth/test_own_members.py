@@ -1,4 +1,8 @@
-"""Internal members of stored requests, and parameters that replace a login: no client can send them in any kind of request."""
+"""No client can set the internal members of stored requests.
+
+A token or ticket that replaces a login (`access_token`, `login_ticket`) is ignored in a signed or pushed request, and besides such a
+request.
+"""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def test_an_error_repeats_at_most_200_characters_of_an_origin() -> None:
     assert (address[:200] in told, address[:201] in told) == (True, False)
 
 
-def test_a_request_that_the_engine_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_the_oauth_library_refuses_is_refused_with_the_error_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(request: Any) -> None:
         raise InvalidRequestError(description="Of the engine.")
 
@@ -224,7 +224,7 @@ def test_a_request_that_the_engine_refuses_is_refused(monkeypatch: pytest.Monkey
     assert (refused.value.failure.error, refused.value.failure.description) == ("invalid_request", "Of the engine.")
 
 
-def test_a_parameter_cannot_replace_an_attribute_of_the_engine() -> None:
+def test_a_parameter_with_the_name_of_an_internal_attribute_of_a_request_is_ignored() -> None:
     names = ("client", "user", "scopes", "types", "target", "extra_credentials", "details")
     assert judged({**GOOD, **dict.fromkeys(names, "{")}) == judged(GOOD)
 
