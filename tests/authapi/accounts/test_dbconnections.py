@@ -262,7 +262,7 @@ def test_an_overlong_or_blank_name_gets_the_usual_answer_and_starts_no_job(clien
     assert mail.outbox[0].to == ["ada@example.test"]
 
 
-def test_a_change_requested_by_username_mails_the_address_of_the_user(client: Client, connection: Connection) -> None:
+def test_a_password_change_requested_by_username_is_mailed_to_the_address_of_the_user(client: Client, connection: Connection) -> None:
     person(connection, username="countess")
     post(client.tenant_id, "change_password", {"connection": "people", "username": "Countess"})
     assert run_job(Job.objects.of(client.tenant_id).get(type=Job.Type.PASSWORD_RESET_EMAIL).pk)

@@ -46,7 +46,7 @@ def test_a_remembered_account_is_not_offered_to_an_invited_user(host: Host) -> N
     assert "ada@example.test" not in page.text
 
 
-def test_a_hint_of_the_application_does_not_replace_the_invited_address(host: Host) -> None:
+def test_a_login_hint_of_the_application_does_not_replace_the_invited_address(host: Host) -> None:
     page = host.ask(host.invite(), prompt="login", login_hint="mallory@example.test")
     assert typed(page)["username"].attributes["value"] == GUEST
     assert "mallory" not in page.text

@@ -185,7 +185,7 @@ def test_names_of_browsers_come_from_a_fixed_list() -> None:
     assert browser_in("curl/8 {{ url }}") == {"browser": "", "system": ""}
 
 
-def test_null_restores_the_default_of_the_setting(login: Login) -> None:
+def test_null_restores_the_default_of_the_setting_for_these_mails(login: Login) -> None:
     update_tenant_settings(tenant_id=login.tenant.pk, changes={"new_device_mails": None})
     assert "new_device_mails" not in TenantSettings.objects.of(login.tenant.pk).get().values
     remembered_settings.clear()

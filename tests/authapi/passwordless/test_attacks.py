@@ -176,7 +176,7 @@ def test_a_code_of_a_session_is_invalid_without_the_session_and_in_another_sessi
     assert outcome(door.redeem(code, username=None, realm=None, **other)) == WRONG
 
 
-def test_an_auth_session_cannot_be_used_for_another_account(door: Door) -> None:
+def test_an_auth_session_logs_in_to_its_own_account_even_if_the_request_names_another_account(door: Door) -> None:
     session = challenge(door, email="eve@example.test").json()
     answer = door.redeem(last_code(door.tenant.pk), username=ADA, **session)
     assert answer.status == 200

@@ -77,7 +77,7 @@ def test_the_user_can_remove_the_account_from_the_browser(visit: Visit) -> None:
     assert len(jobs_of(visit.door.tenant.pk)) == 1
 
 
-def test_the_hint_of_an_application_has_precedence_over_the_account(visit: Visit) -> None:
+def test_the_login_hint_of_an_application_has_precedence_over_the_remembered_account(visit: Visit) -> None:
     log_in(visit)
     page = visit.ask(prompt="login", login_hint="eve@example.test")
     assert typed_fields(page) == ["email"]

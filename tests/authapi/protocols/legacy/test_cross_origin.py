@@ -110,7 +110,7 @@ def test_a_request_that_a_form_of_any_page_could_send_is_refused(old: OldClient)
     assert refusal(answer) == (400, "invalid_request", "The content type must be application/json.")
 
 
-def test_a_client_without_the_setting_is_refused_and_the_script_can_read_the_reason(old: OldClient) -> None:
+def test_a_client_without_cross_origin_login_is_refused_and_the_script_can_read_the_reason(old: OldClient) -> None:
     old.set(settings={"cross_origin_authentication": False})
     answer = old.authenticate()
     assert refusal(answer) == (403, "unauthorized_client", "Cross-origin login is off for this client.")
@@ -239,7 +239,7 @@ def test_a_ticket_is_refused_after_its_user_was_blocked(old: OldClient) -> None:
     assert told(arrive(old, ticket)) == INVALID
 
 
-def test_a_ticket_is_refused_after_the_client_switched_the_setting_off(old: OldClient) -> None:
+def test_a_ticket_is_refused_after_cross_origin_login_was_switched_off_for_the_client(old: OldClient) -> None:
     ticket = ticket_in(old)
     old.set(settings={"cross_origin_authentication": False})
     assert told(arrive(old, ticket))["error"] == "unauthorized_client"
@@ -298,6 +298,6 @@ def test_silent_requests_show_no_page(old: OldClient) -> None:
     assert told(page) == INVALID
 
 
-def test_a_verification_page_cannot_be_framed_by_another_origin(old: OldClient) -> None:
+def test_a_verification_page_of_another_origin_is_not_used(old: OldClient) -> None:
     old.set(settings={"cross_origin_loc": "https://evil.example/verify"})
     assert told(arrive(old, old.authenticate().json()["login_ticket"])) == INVALID

@@ -192,7 +192,7 @@ def test_tokeninfo_names_a_missing_parameter_and_refuses_tokens_of_other_tenants
     assert refusal(old.ask("/tokeninfo", {"id_token": token_of(second)})) == INVALID
 
 
-def test_tokeninfo_returns_nothing_for_clients_without_the_setting(old: OldClient) -> None:
+def test_tokeninfo_refuses_clients_without_a_legacy_grant(old: OldClient) -> None:
     token = token_of(old)
     change(old.client, grant_types=["authorization_code"])
     client_auth.clients.clear()

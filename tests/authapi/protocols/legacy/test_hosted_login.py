@@ -143,7 +143,9 @@ def test_a_request_without_an_origin_from_another_site_cannot_read_which_user_is
 
 
 @pytest.mark.parametrize("changes", [{"settings": {"cross_origin_authentication": False}}, {"is_first_party": False}])
-def test_a_client_without_the_setting_cannot_read_which_user_is_logged_in(old: OldClient, changes: dict[str, Any]) -> None:
+def test_a_third_party_client_and_a_client_without_cross_origin_login_cannot_read_which_user_is_logged_in(
+    old: OldClient, changes: dict[str, Any]
+) -> None:
     change(old.client, **changes)
     assert known(old, origin=ORIGIN).json() == {"sso": False}
 

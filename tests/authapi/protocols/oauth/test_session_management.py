@@ -38,7 +38,7 @@ def judged(state: str, *, client_id: str, origin: str, cookie: str) -> str:
     return "unchanged" if hashlib.sha256(f"{client_id} {origin} {cookie} {salt}".encode()).hexdigest() == digest else "changed"
 
 
-def test_no_session_state_is_sent_without_the_setting(login: Login) -> None:
+def test_no_session_state_is_sent_if_the_tenant_has_not_enabled_session_management(login: Login) -> None:
     page = login.begin_session()
     assert "session_state" not in page.answer
     assert set(login.browser.cookies) & {"session", "session_state"} == {"session"}

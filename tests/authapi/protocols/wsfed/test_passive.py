@@ -87,7 +87,7 @@ def test_a_login_ends_with_a_signed_token_at_the_registered_address(tenant: Tena
 
 
 @pytest.mark.parametrize("by_alias", [True, False])
-def test_the_realm_identifies_the_application_if_the_address_does_not(
+def test_the_realm_identifies_the_application_if_the_path_does_not(
     tenant: Tenant, client: Client, user: User, browser: Browser, by_alias: bool
 ) -> None:
     realm = "https://app.example.test/" if by_alias else f"urn:{client.client_id}"
