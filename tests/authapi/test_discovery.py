@@ -69,7 +69,7 @@ def test_every_listed_scope_can_be_granted_and_every_listed_claim_can_be_returne
     assert told <= set(document["claims_supported"])
 
 
-def test_a_tenant_can_remove_the_logout_endpoint_from_the_document(tenant: Tenant) -> None:
+def test_a_tenant_can_remove_the_logout_endpoint_from_the_discovery_document(tenant: Tenant) -> None:
     changes = {"oidc_logout": {"rp_logout_end_session_endpoint_discovery": False}}
     update_tenant_settings(tenant_id=tenant.pk, changes=changes)
     forget_all()
@@ -134,13 +134,13 @@ def test_a_post_request_is_refused_with_405(tenant: Tenant) -> None:
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
 
 
-def test_the_document_lists_only_contexts_prompt_values_and_challenge_methods_that_work_for_every_client(tenant: Tenant) -> None:
+def test_the_discovery_document_lists_only_values_that_work_for_every_client(tenant: Tenant) -> None:
     TenantSettings(tenant=tenant, values={"acr_values_supported": ["urn:example:strong"]}).save()
     forget_all()
     document = get(tenant, DOCUMENTS[0]).json()
     assert document["code_challenge_methods_supported"] == ["S256"]
     assert document["prompt_values_supported"] == ["consent", "create", "login", "none", "select_account"]
-    # An older version has stored this context, and no login can meet the context.
+    # An older version of the service has stored this authentication context, which no login can meet. So the document does not list it.
     assert "acr_values_supported" not in document
     assert document["dpop_signing_alg_values_supported"] == ["ES256", "PS256", "Ed25519", "ES384", "RS256"]
     assert "address" not in document["scopes_supported"]

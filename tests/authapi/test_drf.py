@@ -44,7 +44,7 @@ class Probe(ManagementMixin, APIView):
     seen: ClassVar[list[ChangeContext]] = []
 
     def get_exception_handler(self) -> Callable[..., Response]:
-        # Use the handler of this app. The handler of the project also handles errors that this app does not raise.
+        # Use the exception handler of this app. The exception handler of the project also handles errors that this app does not raise.
         return exception_handler
 
     def get(self, request: Request) -> Response:
@@ -92,7 +92,7 @@ def test_a_valid_token_binds_tenant_client_and_change_context(tenant: Tenant) ->
     }
 
 
-def test_nothing_stays_bound_after_the_request(tenant: Tenant, token: str) -> None:
+def test_no_tenant_or_client_stays_bound_after_the_request(tenant: Tenant, token: str) -> None:
     ask(tenant, token)
     assert current_tenant() is None
     assert current_change_context() == ChangeContext()
@@ -137,7 +137,7 @@ def test_a_suspended_tenant_gets_403_before_the_token_is_checked(tenant: Tenant)
     assert ask(tenant, None)[:2] == (403, {"statusCode": 403, "error": "Forbidden", "message": "The tenant is suspended."})
 
 
-def test_the_rate_is_checked_after_the_scope_with_the_documented_text(tenant: Tenant, token: str, settings: Any) -> None:
+def test_a_request_over_the_rate_gets_429_and_an_invalid_token_still_gets_401(tenant: Tenant, token: str, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
     answers = [ask(tenant, token) for _ in range(6)]
     status, body, response = next(answer for answer in answers if answer[0] == 429)

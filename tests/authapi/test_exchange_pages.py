@@ -79,7 +79,7 @@ def test_a_connection_of_another_tenant_cannot_be_chosen(browser: Browser, tenan
     assert not TokenExchangeProfile.objects.of(tenant.pk).exists()
 
 
-def test_a_grant_for_users_can_be_changed_to_impersonation(browser: Browser, tenant: Tenant) -> None:
+def test_only_a_client_grant_for_users_can_allow_impersonation(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(tenant_id=tenant.pk, name="Orders")
     resource = create_api_resource(tenant_id=tenant.pk, identifier="urn:stock")
     grants = [

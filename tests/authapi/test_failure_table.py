@@ -1,4 +1,4 @@
-"""The table of failures, compared with the contract row by row. Clients compare some of these texts exactly."""
+"""The table of failures, compared with the contract row by row. Clients compare some of the error texts exactly."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
 from authapi.grants.password import _CASES
 
-# Contract, 2.3. If the documented answer differs from the answer in practice, the row has the answer in practice. None means that the text
-# varies.
+# Contract, 2.3. If the upstream answers differently from its documentation, the row has its actual answer. None means that the text varies.
 ROWS: dict[Case, tuple[int, str, str | None]] = {
     OAuthCase.WRONG_CLIENT_AUTHENTICATION: (401, "access_denied", "Unauthorized"),
     OAuthCase.MISSING_CLIENT_AUTHENTICATION: (401, "invalid_client", None),

@@ -37,7 +37,7 @@ def registered(tenant: Tenant) -> Registered:
 
 
 def status(tenant: Tenant, registered: Registered, *lines: tuple[str, str], host: str | None = None) -> int:
-    """Request a token with these header lines and no other authentication."""
+    """Request a token with these header lines and no other authentication. Return the status of the answer."""
     body = urlencode(form_of(tenant, registered, client_secret=None)).encode()
     where = host or f"{tenant.pk}.example.test"
     return send(HOT_ENDPOINTS["/oauth/token"], "POST", host=where, headers={"Content-Type": FORM}, chunks=(body,), repeated=lines).status
@@ -114,7 +114,7 @@ def test_an_address_that_the_client_sent_through_a_proxy_is_ignored(tenant: Tena
 
 
 def assert_login_is_noted_from(tenant: Tenant, address: str, headers: dict[str, str]) -> None:
-    """Fail a login with these headers at a grant and at a page, and check the address in the log."""
+    """Fail a login with these headers, and check the IP address in the sign-in log. Then request discovery and a page with the headers."""
     client, secret = web_client(tenant, grant_types=["password"])
     person(people(tenant, client))
     form = {
@@ -138,7 +138,7 @@ def assert_login_is_noted_from(tenant: Tenant, address: str, headers: dict[str, 
     assert "evil.test" not in page.text
 
 
-def test_pages_and_hot_endpoints_read_the_same_address(settings: Any) -> None:
+def test_pages_and_fast_endpoints_find_the_same_ip_address_of_the_client(settings: Any) -> None:
     settings.TRUSTED_PROXIES = [f"{PEER}/32"]
     request = RequestFactory().get("/", REMOTE_ADDR=PEER, HTTP_X_FORWARDED_FOR=f"{SPOOFED},198.51.100.7")
     assert address_of(request) == "198.51.100.7"

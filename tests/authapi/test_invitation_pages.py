@@ -102,7 +102,7 @@ def test_a_refused_form_explains_the_error(browser: Browser, client: Client, acm
     assert not Invitation.objects.of(acme.tenant_id).exists()
 
 
-def test_the_form_refuses_an_application_that_cannot_invite(browser: Browser, tenant: Tenant, acme: Organization) -> None:
+def test_the_form_refuses_an_application_without_logins_for_organizations(browser: Browser, tenant: Tenant, acme: Organization) -> None:
     closed, _ = web_client(tenant)
     page = browser.post(reverse(ADD), sent(closed, acme))
     assert page.status_code == 200

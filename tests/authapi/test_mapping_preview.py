@@ -53,7 +53,7 @@ def main_part(connection: Connection) -> str:
 
 
 def preview(browser: Browser, connection: Connection, claims: object, **parts: object) -> Any:
-    """Send the claims of the main part, and further parts, as JSON."""
+    """Submit the preview form: `claims` in the main field of the strategy (such as the id token), and `parts` in its other fields."""
     sent = {main_part(connection): claims, **parts}
     fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in sent.items()}
     answer = browser.post(page(connection), {"preview": "1", **fields})
@@ -327,7 +327,7 @@ def test_a_preview_with_the_claims_of_a_missing_test_is_refused(browser: Browser
         assert "The test with these claims does not exist any more." in one_line(answer)
 
 
-def test_claims_of_another_user_are_refused_at_the_userinfo_endpoint(browser: Browser, tenant: Tenant) -> None:
+def test_userinfo_claims_of_another_user_are_refused_at_their_field(browser: Browser, tenant: Tenant) -> None:
     connection = made(tenant, "oidc", client_id="c")
     answer = preview(browser, connection, {"sub": "1"}, userinfo={"sub": "2"})
     assert list(answer.context["preview"].errors) == ["userinfo"]

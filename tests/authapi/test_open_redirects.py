@@ -107,8 +107,8 @@ def browser(tenant: Tenant, settings: Any) -> Browser:
 
 def test_a_login_never_redirects_to_a_url_that_does_not_equal_a_registered_url(client: Client, browser: Browser) -> None:
     asked = {"response_type": "code", "client_id": client.client_id, "scope": "openid"}
-    # Also send a prompt that fails immediately, and an invalid parameter: vulnerable servers redirect these errors before they
-    # check the URL.
+    # Also send a prompt that fails immediately, and an invalid parameter: vulnerable servers redirect the browser with these errors before
+    # they check the URL.
     for more in ({}, {"prompt": "none"}, {"response_type": "nonsense"}, {"prompt": "none login"}):
         for address in ELSEWHERE:
             answer = browser.get("/authorize", {**asked, "redirect_uri": address, **more})

@@ -144,7 +144,7 @@ def test_the_result_of_a_valid_response_says_why_a_login_would_not_store_the_pro
     assert ("with this profile" in content, "Successful" in content) == (False, "fail" not in told)
 
 
-def test_a_test_login_says_that_another_user_has_the_email_address(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_a_test_login_reports_that_another_user_has_the_email_address(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     UserFactory.create(tenant_id=tenant.pk, connection=login.connection, identifier="corp|another", email="Ada@corp.example.test")
     content = result_of(browser, login)

@@ -70,7 +70,7 @@ def test_a_token_that_is_not_a_text_is_refused(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error_description"]) == (400, "The parameter token must be a string.")
 
 
-def test_a_request_that_the_engine_refuses_is_refused(tenant: Tenant) -> None:
+def test_a_token_type_that_the_engine_does_not_support_raises_an_error(tenant: Tenant) -> None:
     registered = web_client(tenant)
     form = revoke_form(registered, "made-up", token_type_hint="access_token")
     strict = Server(Validator())

@@ -166,7 +166,7 @@ def test_a_user_of_another_tenant_cannot_be_shown(browser: Browser, client: Clie
     assert "There is no user with this" in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
 
 
-def test_a_saved_form_has_the_same_effect_as_the_management_interface_and_is_logged(
+def test_saving_the_form_has_the_same_effect_as_the_management_interface_and_is_audited(
     browser: Browser, client: Client, tenant: Tenant
 ) -> None:
     answer = entered(

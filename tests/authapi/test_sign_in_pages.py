@@ -58,7 +58,7 @@ def form_of(browser: Browser, address: str, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}
 
 
-def test_a_session_is_ended_after_a_confirmation_and_the_act_is_logged(browser: Browser, ada: User, shop: Client) -> None:
+def test_a_session_is_ended_after_a_confirmation_and_the_audit_log_has_an_entry(browser: Browser, ada: User, shop: Client) -> None:
     session = make_session(ada, shop)
     token = make_refresh_token(ada, shop, session)
     assert browser.get(action(session, "end")).status_code == 200
@@ -141,7 +141,7 @@ def test_the_page_of_a_user_lists_sessions_and_tokens(browser: Browser, tenant: 
     assert token.wire_id not in operator
 
 
-def test_the_log_explains_what_happened_and_why(browser: Browser, ada: User, shop: Client) -> None:
+def test_the_sign_in_log_shows_what_happened_and_why(browser: Browser, ada: User, shop: Client) -> None:
     make_sign_in(ada, shop)
     make_sign_in(ada, shop, type="s", is_success=True, description="")
 
@@ -167,7 +167,7 @@ def test_the_log_explains_what_happened_and_why(browser: Browser, ada: User, sho
         ({}, {"failed", "good", "other"}),
     ],
 )
-def test_the_log_can_be_searched_by_known_values(
+def test_the_sign_in_log_can_be_searched_by_known_values(
     browser: Browser, ada: User, shop: Client, search: dict[str, str], expected: set[str]
 ) -> None:
     bob = make_user(connection=ada.connection, email="bob@example.test")
@@ -184,7 +184,7 @@ def test_the_log_can_be_searched_by_known_values(
     assert {made[row.pk] for row in page.context["cl"].result_list} == expected
 
 
-def test_an_invalid_search_is_reported_at_its_field(browser: Browser, ada: User) -> None:
+def test_an_invalid_search_of_the_sign_in_log_is_reported_at_its_field(browser: Browser, ada: User) -> None:
     make_sign_in(ada)
     for search in ({"ip": "nowhere"}, {"type": "nothing"}, {"since": "2022-01-01T00:00", "until": "2021-01-01T00:00"}):
         page = browser.get(reverse(LOG), search)
@@ -193,7 +193,7 @@ def test_an_invalid_search_is_reported_at_its_field(browser: Browser, ada: User)
         assert not page.context["cl"].result_list
 
 
-def test_paging_through_the_log_shows_every_line_once(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paging_through_the_sign_in_log_shows_every_line_once(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browsing, "PAGE_ROWS", 3)
     same = timezone.now() - timedelta(hours=1)
     lines = [make_sign_in(ada, created_at=same if number < 5 else same - timedelta(minutes=number)).pk for number in range(8)]
@@ -212,7 +212,7 @@ def test_paging_through_the_log_shows_every_line_once(browser: Browser, ada: Use
     assert [row.pk for row in back.context["cl"].result_list] == order[3:6]
 
 
-def test_a_page_that_reaches_its_read_limit_says_where_to_continue(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_reaches_its_read_limit_links_to_the_next_page(browser: Browser, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browsing, "WALK", 4)
     now = timezone.now()
     wanted = make_sign_in(ada, type="s", is_success=True, created_at=now - timedelta(hours=2)).pk
@@ -226,8 +226,8 @@ def test_a_page_that_reaches_its_read_limit_says_where_to_continue(browser: Brow
     assert not second.context["cl"].page.is_partial
 
 
-def test_a_page_of_a_long_log_uses_an_index(tenant: Tenant, ada: User) -> None:
-    """The log has a hundred thousand lines. The searched type has only one line, which is the last line that the page would read."""
+def test_a_page_of_a_long_sign_in_log_uses_an_index(tenant: Tenant, ada: User) -> None:
+    """The sign-in log has a hundred thousand lines. Only the oldest line has the searched type, so without an index the page reads all."""
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO authapi_signin (id, tenant_id, type, is_success, description, user_id, user_name, client_id, client_name,

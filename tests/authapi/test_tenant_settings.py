@@ -133,7 +133,7 @@ def test_the_default_directory_and_audience_must_be_rows_of_the_tenant(tenant: T
     assert (found.default_directory, found.default_audience) == ("people", "https://orders.example.test")
 
 
-def test_a_setting_whose_row_was_deleted_does_not_prevent_other_changes(tenant: Tenant) -> None:
+def test_a_setting_that_names_a_deleted_row_does_not_prevent_other_changes(tenant: Tenant) -> None:
     TenantSettingsFactory.create(tenant_id=tenant.pk, values={"default_directory": "gone"})
 
     update_tenant_settings(tenant_id=tenant.pk, changes={"support_email": "help@example.test"})

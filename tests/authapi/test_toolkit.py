@@ -85,7 +85,7 @@ def test_the_toolkit_creates_our_server_with_our_validator() -> None:
     assert server() is made
 
 
-def test_all_response_types_of_the_engine_except_none_use_our_classes() -> None:
+def test_all_response_types_use_our_classes_and_the_type_none_does_not_exist() -> None:
     handlers = server().response_types
     assert {frozenset(name.split()) for name in handlers} == {
         frozenset(words) for size in (1, 2, 3) for words in combinations(("code", "token", "id_token"), size)

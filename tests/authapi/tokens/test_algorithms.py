@@ -74,11 +74,11 @@ def test_an_id_token_uses_the_algorithm_of_its_client_and_hashes_of_the_same_len
     read = jwt.decode(members["id_token"], published(tenant), algorithms=[algorithm])
     assert read.header["alg"] == algorithm
     assert read.claims["at_hash"] == half_hash(members["access_token"], algorithm)
-    # The client sends the token back as a hint, which is verified with the algorithm of the client.
+    # The client can send the id token back as `id_token_hint`, which the service verifies with the algorithm of the client.
     assert read_hint(members["id_token"], tenant_id=tenant.pk).client_id == registered.client_id
 
 
-def test_published_keys_name_an_algorithm_only_while_they_sign_with_one_algorithm(tenant: Tenant) -> None:
+def test_published_keys_name_an_algorithm_only_while_the_tenant_signs_with_one_algorithm(tenant: Tenant) -> None:
     registered = web_client(tenant)
     assert {jwk["alg"] for jwk in published_keys(tenant.pk)} == {"RS256"}
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "PS256"})
@@ -98,7 +98,7 @@ def forged_hint(tenant: Tenant, registered: Registered, secret: bytes) -> str:
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "PS256"])
-def test_the_published_key_is_not_accepted_as_the_secret_of_a_hint(tenant: Tenant, algorithm: str) -> None:
+def test_a_hint_signed_with_the_published_key_as_a_secret_is_refused(tenant: Tenant, algorithm: str) -> None:
     registered = web_client(tenant, algorithm=algorithm)
     _, key = signing_key(tenant.pk)
     for secret in (key.as_pem(private=False), str(key.as_dict(private=False)["n"]).encode()):
@@ -183,7 +183,7 @@ def test_a_signature_of_one_algorithm_is_refused_under_the_name_of_another_algor
     assert header != renamed.split(".")[0]
 
 
-def test_only_clients_with_a_compliance_level_get_ps256_from_an_api_without_an_algorithm(tenant: Tenant) -> None:
+def test_if_an_api_has_no_algorithm_only_clients_with_a_compliance_level_get_tokens_with_ps256(tenant: Tenant) -> None:
     from tests.authapi.compliance.bank import bank_of
 
     bank = bank_of(tenant, "fapi2_sp_mtls_mtls")
@@ -199,7 +199,7 @@ def test_only_clients_with_a_compliance_level_get_ps256_from_an_api_without_an_a
 # --- Settings -------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_interface_sets_an_algorithm_and_never_returns_its_secret(api: Management) -> None:
+def test_the_management_interface_sets_an_algorithm_and_never_returns_its_secret(api: Management) -> None:
     made = api.post("resource-servers", {"identifier": API, "signing_alg": "HS256", "signing_secret": SECRET})
     assert (made.status, made.json["signing_alg"]) == (201, "HS256")
     assert SECRET not in made.body.decode() + api.get(f"resource-servers/{made.json['id']}").body.decode()
@@ -245,7 +245,7 @@ def test_the_admin_sets_the_algorithm_and_the_secret(tenant: Tenant) -> None:
     assert (resource.name, resource.signing_secret) == ("Accounts", SECRET)
 
 
-def test_an_earlier_code_is_exchanged_with_the_new_algorithm(tenant: Tenant) -> None:
+def test_a_code_issued_before_a_change_of_the_algorithm_gets_tokens_with_the_new_algorithm(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "RS512"})

@@ -47,14 +47,14 @@ def token_with(header: Any) -> str:
 # --- Keys that revoke a token ---------------------------------------------------------------------------------------------
 
 
-def test_the_jti_of_a_user_token_can_be_revoked_by_itself_and_by_its_lineage() -> None:
+def test_a_user_token_can_be_revoked_by_its_jti_and_by_its_lineage() -> None:
     jti = new_jti(LINEAGE)
     assert lineage_key(LINEAGE) == "AAAAAAAAQACAAAAAAAAA_w"
     assert revocation_keys(jti) == (jti, lineage_key(LINEAGE))
     assert new_jti(LINEAGE) != jti
 
 
-def test_the_jti_of_a_machine_token_can_be_revoked_only_by_itself() -> None:
+def test_a_machine_token_can_be_revoked_only_by_its_jti() -> None:
     jti = new_jti()
     assert revocation_keys(jti) == (jti,)
 
@@ -83,7 +83,7 @@ def test_a_dialect_with_permissions_lists_the_permissions_or_else_the_scopes(
     assert "permissions" not in token_claims(replace(order, dialect="access_token"), now=1000)
 
 
-def test_each_dialect_names_its_client_and_its_kind() -> None:
+def test_each_dialect_writes_the_client_and_the_type_of_the_token() -> None:
     assert (PAYLOAD["azp"], PAYLOAD["gty"], token_kind(ORDER)) == ("shop", "password", "JWT")
     assert "gty" not in token_claims(replace(ORDER, grant=""), now=1000)
     standard = replace(ORDER, dialect="rfc9068_profile_authz")
@@ -95,7 +95,7 @@ def test_each_dialect_names_its_client_and_its_kind() -> None:
 
 @pytest.mark.parametrize("kind", ["JWT", "at+jwt", "application/at+jwt", "AT+JWT"])
 @pytest.mark.parametrize("padding", ["", "x", "xx", "xxx"])
-def test_a_header_of_each_kind_and_length_is_read(kind: str, padding: str) -> None:
+def test_a_header_with_each_token_type_and_length_of_the_key_id_is_read(kind: str, padding: str) -> None:
     assert read_key_id(token_with({"alg": "RS256", "typ": kind, "kid": f"k{padding}"})) == f"k{padding}"
 
 

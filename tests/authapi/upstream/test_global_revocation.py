@@ -35,7 +35,7 @@ UNAUTHORIZED = (401, {"error": "invalid_token", "error_description": "Unauthoriz
 
 @dataclass
 class World:
-    """A user of a provider with a session and a refresh token, and the requests of the provider."""
+    """A user of a provider, with a session and a refresh token, and functions that send the requests of the provider."""
 
     tenant: Tenant
     provider: Provider
@@ -139,7 +139,7 @@ def test_a_linked_account_of_the_provider_identifies_its_user(world: World) -> N
     assert not Session.objects.of(world.tenant.pk).filter(user=primary).exists()
 
 
-def test_a_request_for_an_unknown_user_gets_the_same_answer(world: World) -> None:
+def test_a_request_for_an_unknown_user_gets_the_answer_of_a_successful_request(world: World) -> None:
     answer = world.demand(world.token(), sub="nobody")
     assert (answer.status, answer.body) == (204, b"")
     assert SignIn.objects.of(world.tenant.pk).get(type="universal_logout").is_success is False
@@ -225,7 +225,7 @@ def test_a_body_that_names_no_user_of_the_issuer_is_refused(world: World, body: 
     assert world.is_logged_in == (True, True)
 
 
-def test_the_log_records_only_a_limited_number_of_refusals(world: World) -> None:
+def test_the_sign_in_log_contains_only_a_limited_number_of_refusals(world: World) -> None:
     for _ in range(25):
         world.demand("made-up")
     assert SignIn.objects.of(world.tenant.pk).filter(type="universal_logout").count() == 20

@@ -29,7 +29,7 @@ def good_claims(login: Login, **changes: Any) -> dict[str, Any]:
     return {**good, "email": VICTIM, "email_verified": True, "name": "Eve", **changes}
 
 
-# Forged signatures. The provider publishes these keys.
+# Forged signatures. Some use the published key of the provider as a secret, because an attacker can read this key.
 
 
 def unsigned(login: Login, algorithm: str) -> str:

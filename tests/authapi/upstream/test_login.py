@@ -36,7 +36,7 @@ def event_types(tenant: Tenant) -> list[str]:
 
 
 def refused(login: Login, response: Any) -> tuple[str, str]:
-    """Return the parameters that the client got, after a check that no session began."""
+    """Check that no session began. Return the parameters that the client got."""
     told = login.told(response)
     assert "code" not in told
     assert told["state"] == "app-state"
@@ -122,7 +122,7 @@ def test_a_repeated_member_is_refused(login: Login, name: str) -> None:
     assert "/token" not in login.provider.paths
 
 
-def test_a_posted_answer_continues_as_a_navigation(login: Login) -> None:
+def test_a_posted_answer_is_redirected_to_a_get_request_with_its_known_parameters(login: Login) -> None:
     sent = login.leave()
     posted = login.come_back(sent, method="POST", junk="1")
     assert posted.status_code == 303
@@ -180,7 +180,7 @@ def test_a_discovery_document_of_another_issuer_is_not_used(login: Login, change
     response = login.browser.get(page["Location"])
     assert response.status_code == 502
     assert login.provider.paths == ["/.well-known/openid-configuration"]
-    # The log of the tenant contains the reason.
+    # The sign-in log contains the reason.
     line = SignIn.objects.of(login.tenant.pk).get(is_success=False, connection="corp")
     assert "belongs to another issuer" in line.description
 

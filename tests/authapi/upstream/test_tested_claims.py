@@ -60,7 +60,10 @@ def after_saml_test(login: SamlLogin, **changes: Any) -> Sample:
 
 
 def assert_login_stored(preview: Preview, connection: Connection) -> None:
-    """Assert that a login has created a user with the profile of the preview. Create the user to compare with at another connection."""
+    """Assert that a login has created a user with the profile of the preview.
+
+    The expected values come from a second user, which this function creates from the preview at another connection.
+    """
     found = User.objects.of(connection.tenant_id).get()
     other = create_connection(tenant_id=connection.tenant_id, name="other", strategy=connection.strategy)
     expected = create_user(tenant_id=connection.tenant_id, connection=other, identifier="other", **preview.profile)
@@ -333,7 +336,7 @@ def test_an_attribute_that_identifies_users_is_stored_over_ws_federation(tenant:
     assert "never-stored" not in f"{row.result}{row.message}"
 
 
-def test_a_token_in_an_attribute_with_the_name_of_the_subject_is_not_stored() -> None:
+def test_a_token_in_the_claim_sub_is_stored_only_if_the_claim_is_of_an_id_token() -> None:
     assert kept_claims({"attributes": {"sub": [TOKEN], "hd": [TOKEN]}}).parts == {"attributes": {}}
     assert kept_claims({"id_token": {"sub": "1", "hd": TOKEN}}).parts == {"id_token": {"sub": "1"}}
     assert kept_claims({"id_token": {"sub": TOKEN}}).parts == {"id_token": {"sub": TOKEN}}

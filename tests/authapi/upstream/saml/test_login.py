@@ -1,4 +1,4 @@
-"""Logins at a SAML provider: the request, the response, the created users, and log entries about failures."""
+"""Logins at a SAML provider: the request, the response, the created users, and lines of the sign-in log about failures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def failure(tenant: Tenant) -> SignIn:
 
 
 def refused(login: SamlLogin, response: Any) -> str:
-    """Return the description in the log, after a check that no session began and that the client got only the general error."""
+    """Check that no session began and that the client got only the general error. Return the description in the sign-in log."""
     told = login.told(response)
     assert "code" not in told
     assert told["state"] == "app-state"
@@ -87,7 +87,7 @@ def test_the_request_is_posted_if_the_connection_requires_it(tenant: Tenant) -> 
     assert "code" in login.told(login.come_back(login.answer(request), fields["RelayState"]))
 
 
-def test_an_incomplete_connection_is_reported_in_the_log(tenant: Tenant) -> None:
+def test_an_incomplete_connection_is_reported_in_the_sign_in_log(tenant: Tenant) -> None:
     login = saml_login(tenant, is_complete=False)
     assert login.go().status_code == 502
     assert "corp has no sign-in address" in failure(tenant).description
@@ -187,7 +187,7 @@ def test_a_repeated_member_is_refused(login: SamlLogin, name: str) -> None:
         ({"statuses": ("urn:oasis:names:tc:SAML:2.0:status:Responder",), "status_message": "No seat."}, "The provider says: No seat."),
     ],
 )
-def test_the_log_contains_the_reason_of_a_refusal_and_the_message(login: SamlLogin, changes: dict[str, Any], told: str) -> None:
+def test_the_sign_in_log_contains_the_reason_of_a_refusal_and_the_message(login: SamlLogin, changes: dict[str, Any], told: str) -> None:
     request, state = login.leave()
     answer = login.answer(request, **changes)
     assert told in refused(login, login.come_back(answer, state))
@@ -219,7 +219,7 @@ def test_an_assertion_encrypted_for_the_tenant_is_decrypted(login: SamlLogin) ->
     assert "code" in login.log_in({"encrypts_for": certificate})
 
 
-def test_a_response_of_a_provider_that_was_not_requested_is_refused(login: SamlLogin) -> None:
+def test_a_response_is_refused_if_its_connection_got_another_certificate_during_the_login(login: SamlLogin) -> None:
     request, state = login.leave()
     options = {"signInEndpoint": SIGN_IN, "signingCert": OTHER.text}
     update_connection(tenant_id=login.tenant.pk, connection_id=login.connection.pk, changes={"options": options})

@@ -186,7 +186,7 @@ def test_a_provider_can_end_a_login_in_another_browser(login: SamlLogin) -> None
     assert not alive(login)
 
 
-def test_a_request_without_indexes_ends_every_login_of_the_user(login: SamlLogin) -> None:
+def test_a_request_without_session_indexes_ends_every_login_of_the_user(login: SamlLogin) -> None:
     login.browser = login.new_browser()
     login.log_in({"session_index": "_session-2"})
     assert Session.objects.of(login.tenant.pk).count() == 2

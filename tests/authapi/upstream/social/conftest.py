@@ -16,7 +16,7 @@ Begin = Callable[..., SocialLogin]
 
 @pytest.fixture
 def at(tenant: Tenant, settings: Settings) -> Iterator[Begin]:
-    """Return a function that creates a login at a running provider of a strategy. The operator setting replaces the provider's URLs."""
+    """Return a function that starts a provider of a strategy and creates a login there. `PROVIDER_ADDRESSES` contains its URLs."""
     metadata.documents.clear()
     with ExitStack() as running:
 

@@ -71,7 +71,7 @@ def test_the_expressions_of_the_connection_read_the_profile(tenant: Tenant, prov
     assert "nonce" not in sent
     assert "code" in login.told(login.come_back(sent))
     user = user_of(login)
-    # The id contains the connection, because two providers can use the same number for two users.
+    # The user id contains the name of the connection, because two providers can use the same number for two different users.
     assert user.user_id == "oauth2|corp|4711"
     assert (user.email, user.email_verified, user.name, user.nickname) == ("ada@people.example.test", True, "Ada Lovelace", "ada lovelace")
     form = provider.token_form()

@@ -39,7 +39,7 @@ def user_of(login: SocialLogin) -> User:
 
 
 def refusal(login: SocialLogin, response: Any) -> str:
-    """Return the description in the tenant's log of a refused login."""
+    """Return the description of a refused login in the sign-in log."""
     assert_refused(login, response)
     return SignIn.objects.of(login.tenant.pk).filter(is_success=False, connection="corp").latest("created_at").description
 
@@ -265,7 +265,7 @@ def test_a_github_address_is_used_if_it_is_primary_and_verified(at: Begin, email
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_a_github_login_without_the_scope_for_addresses_has_no_address(at: Begin, status: int) -> None:
+def test_a_github_login_without_the_scope_for_addresses_creates_a_user_without_an_address(at: Begin, status: int) -> None:
     login = at("github")
     login.provider.answers["emails_endpoint"] = reply(status, {"message": "Resource not accessible"})
     assert "code" in login.log_in()
@@ -286,7 +286,7 @@ def test_github_gets_its_own_scopes_with_a_challenge_and_without_a_nonce(at: Beg
 @pytest.mark.parametrize(("proof", "is_verified"), [(True, True), ("1", True), (1, True), (False, False), ("0", False), (["1"], False)])
 def test_a_microsoft_address_is_verified_if_its_domain_is_verified(at: Begin, proof: Any, is_verified: bool) -> None:
     login = at("windowslive")
-    # A directory can put every email address and every value of this claim into its tokens.
+    # The service ignores `email_verified`: a directory can put any email address and any value of this claim into its tokens.
     login.provider.claims = {"xms_edov": proof, "email_verified": True}
     assert "code" in login.log_in()
     assert user_of(login).email_verified is is_verified
@@ -309,13 +309,13 @@ def test_the_issuer_of_a_microsoft_token_contains_the_directory_of_the_token(at:
     elsewhere = login.provider.addresses["issuer"].replace("{tenantid}", OTHER_DIRECTORY)
     wrong: list[dict[str, Any]] = [{"iss": elsewhere}, {"iss": login.provider.addresses["issuer"]}, {"iss": elsewhere, "tid": "-"}]
     if strategy == "windowslive":
-        # Only the token names the directory.
+        # With this strategy, accounts of every directory can log in. So only the token (`tid`) names the directory.
         template = login.provider.addresses["issuer"]
         wrong += [{"tid": OTHER_DIRECTORY}, {"tid": None}, {"tid": [DIRECTORY]}]
         wrong += [{"tid": tid, "iss": template.replace("{tenantid}", tid)} for tid in ("{tenantid}", "common", "a/../b")]
     for changes in wrong:
         sent = login.leave()
-        # This key names no directory, so only the issuer is compared.
+        # The published keys name no directory, so only the claims of the token can cause the refusal.
         login.provider.answers["jwks_uri"] = reply(200, {"keys": [key.as_dict(private=False) for key in login.provider.published]})
         login.provider.changes = changes
         assert_refused(login, login.come_back(sent))

@@ -240,7 +240,7 @@ def test_a_token_encrypted_for_the_tenant_is_decrypted(login: SamlLogin) -> None
     assert "code" in login.told(come_back(login, leave(login), encrypts_for=certificate))
 
 
-def test_the_log_contains_the_reason_of_a_refusal_and_the_token(login: SamlLogin) -> None:
+def test_the_sign_in_log_contains_the_reason_of_a_refusal_and_the_token(login: SamlLogin) -> None:
     assert "code" not in login.told(come_back(login, leave(login), key=OTHER))
     line = SignIn.objects.of(login.tenant.pk).filter(is_success=False).latest("created_at")
     assert "other.example.test" in line.description
