@@ -1,7 +1,7 @@
-"""A program that gives a tenant of a world two streams and a job: `python -m tests.cluster.binding <tenant> <address of a SCIM server>`.
+"""A program that creates two streams for a tenant: `python -m tests.cluster.binding <tenant> <URL of a SCIM server>`.
 
-The test destination gets every event since the beginning of the log. The SCIM server gets only later events of users.
-Prints JSON.
+The first stream sends every event since the beginning of the log to a recorder of the tests. The second stream sends the events of users
+that are recorded after its creation to the SCIM server. The program prints the ids of both streams as JSON.
 """
 
 from __future__ import annotations

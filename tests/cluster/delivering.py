@@ -58,7 +58,7 @@ class Deliveries:
         eventually(lambda: self._verdict(*(["lossy"] if is_lossy else [])) == "settled", seconds=60, pause=0.5)
         rows = self.world.query("SELECT user_id, coalesce(nickname, '') FROM identity_user WHERE tenant_id = %s", self.tenant.id)
         accounts = {user["externalId"]: user["nickName"] for user in self.server.users()}
-        # The stream began after the shared users were created, and changes of users create no account.
+        # `self.tenant.users` were created before the stream, so their creation was not delivered, and later changes create no account.
         users = {name: nickname for name, nickname in rows if name not in self.tenant.users}
         known = {name: nickname for name, nickname in accounts.items() if not is_lossy or name in users}
         assert known == users

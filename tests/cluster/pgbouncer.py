@@ -1,4 +1,4 @@
-"""Debian's PgBouncer in front of the server of the tests."""
+"""Debian's PgBouncer in front of the PostgreSQL server of the tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pgbouncer(mode: str, **options: object) -> Iterator[str]:
     port, database = free_port(), settings.DATABASES["default"]
     with tempfile.TemporaryDirectory(prefix="pgbouncer-") as name:
         directory = Path(name)
-        # An account that runs the program must be able to read the files.
+        # PgBouncer may run under another account, which must be able to read these files.
         directory.chmod(0o755)
         (directory / "users").write_text(f'"{database["USER"]}" "{database["PASSWORD"]}"\n')
         (directory / "pgbouncer.ini").write_text("\n".join(_lines(mode, port, directory, options)) + "\n")

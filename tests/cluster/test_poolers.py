@@ -1,4 +1,4 @@
-"""A pooler in session mode keeps the settings of each session. Every process refuses to start behind a pooler in another mode.
+"""A pooler in session mode keeps the settings of each database session. Every process refuses to start behind a pooler in another mode.
 
 `make test-cluster` runs the conformance tests of the stream behind a pooler in session mode.
 """
@@ -74,7 +74,7 @@ def test_a_web_process_and_a_worker_refuse_to_start_behind_a_pooler_in_transacti
         assert SENTENCE in worker.stderr
 
 
-def test_a_pooler_in_session_mode_passes_the_limits_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pooler_in_session_mode_passes_the_timeouts_of_a_session_to_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with pgbouncer("session") as url, behind(url, monkeypatch):
         refuse_transaction_pooling()
         assert check_pooler(databases=["default"]) == []

@@ -38,7 +38,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[SentinelWorld]:
 
 
 def events_arrive_by_hints(world: SentinelWorld, tenant: Seeded, following: Following) -> None:
-    """Wait until new events reach every subscriber sooner than without hints."""
+    """Wait until new events reach every subscriber sooner than polling would find them."""
 
     def is_fast() -> bool:
         place = world.head(tenant)
@@ -51,7 +51,7 @@ def events_arrive_by_hints(world: SentinelWorld, tenant: Seeded, following: Foll
 
 
 def deliveries_arrive_by_nudges(deliveries: Deliveries) -> None:
-    """Require that the worker delivers more events long before the sweep would find them, so nudges must arrive through the queue."""
+    """Require that the worker delivers more events before the sweep would find them. Only nudges through the queue make this possible."""
     before = len(recorded(deliveries.directory, step="end"))
     eventually(lambda: len(recorded(deliveries.directory, step="end")) > before + 10, seconds=_PATIENCE_SECONDS)
 
@@ -64,7 +64,7 @@ def everything_is_back(world: SentinelWorld, tenant: Seeded, following: Followin
 
 
 def rates_are_counted(world: SentinelWorld) -> None:
-    """Wait until the master has keys of rate limits. Such keys expire after seconds, so these keys are new."""
+    """Wait until the new master has keys of rate limits. These keys expire after seconds, so the service wrote them after the fault."""
     with world.redis_client() as client:
         eventually(lambda: any(client.scan_iter(f"{PREFIX}:limits*")), seconds=_PATIENCE_SECONDS)
 

@@ -125,7 +125,8 @@ def test_every_cookie_of_a_user_is_limited_to_the_host_and_hidden_from_scripts(v
     found = cookies_of(*pages)
     assert set(found) == {"__Host-session", "__Host-browser", "__Host-known", "__Host-account", "__Host-device"}
     for morsel in found.values():
-        # Providers answer with a POST, and applications request silent logins from a frame. Both requests are cross-site.
+        # Providers answer with a POST, and applications request silent logins from a frame. Both requests are cross-site, so
+        # browsers send only cookies with `SameSite=None`.
         assert_bound_to_the_host(morsel, same_site="None")
         assert morsel["httponly"]
 

@@ -45,9 +45,9 @@ _GENERATION: dict[str, Any] = {
     "database": "none",
     "no-shrink": not IS_DEEP,
 }
-# Generate no unknown parameters: the check would expect a refusal, and the service ignores unknown parameters.
+# Generate no unknown parameters: Schemathesis would expect a refusal, and the service ignores unknown parameters.
 _GENERATION["allow-extra-parameters"] = False
-# Our own check `refused_for_a_reason` replaces this check, and also checks the reason of a refusal.
+# Instead of this check, `refused_for_a_reason` checks that valid requests are accepted, or refused for a known reason.
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}
 # A response of `/events` never ends, so the test reads up to the first message. The schema of a message describes the JSON of its data.
 _EVENTS = {"include-path": "/events", "max-stream-events": 1, "checks": {"response_schema_conformance": {"enabled": False}}}
@@ -58,11 +58,11 @@ CALLS = {f"{call.method} /{call.path}": call for call in calls()}
 MESSAGE = jsonschema_rs.validator_for({"$ref": "#/components/schemas/EventStreamMessage", "components": _DOCUMENT["components"]})
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
 _FILES = {"POST /jobs/users-imports"}
-# No delivery has failed, so no delivery can be redelivered. Only one redelivery job may run at a time.
+# No dead letter exists, so none can be redelivered. Only one redelivery job may run at a time.
 _IN_TIME = {
     "POST /event-streams/{id}/redeliver/{event_id}": {404},
     "POST /event-streams/{id}/redeliver": {202, 409},
-    # No deletions are held back.
+    # No deletions are staged, so none can be approved.
     "POST /event-streams/{id}/allow-deletions": {409},
     "POST /event-streams/{id}/synchronizations": {202, 409},
     # The theme exists already. A mail server exists only after a tenant adds it.
@@ -238,7 +238,7 @@ class World:
 
 
 def is_unbuilt(method: str, path: str) -> bool:
-    """Report whether clients call an operation that the service lacks. The answer is then 404 with a reason (`test_upstream_table.py`)."""
+    """Report whether clients know this operation and the service lacks it. The answer is 404 with a reason (`test_upstream_table.py`)."""
     return unbuilt_at(method.upper(), f"/api/v2{path}".replace("{", "").replace("}", "")) is not None
 
 

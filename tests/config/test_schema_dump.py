@@ -98,7 +98,7 @@ MIGRATION = '"""Why."""\n\n\nclass Migration:\n    """What."""\n\n    # Which.\n
     [("Which.", "The first table.", False), ("Why.", "Why so.", False), ("What.", "The table.", False), ("TABLE a", "TABLE b", True)],
     ids=["a comment", "the docstring of the module", "the docstring of a class", "a statement"],
 )
-def test_only_a_changed_statement_changes_the_sources(
+def test_only_a_changed_statement_changes_the_digest_of_the_migrations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, is_other: bool
 ) -> None:
     monkeypatch.setattr(dump, "ROOT", tmp_path)

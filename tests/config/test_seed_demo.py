@@ -93,7 +93,7 @@ def test_the_demo_is_complete_and_a_second_run_restores_only_changed_values(data
     assert rows(database, "SELECT name FROM provisioning_actionsecret ORDER BY name") == [("SCIM_BASE_URL",), ("SCIM_BEARER_TOKEN",)]
 
 
-def test_only_the_marked_demo_is_changed_among_other_tenants(database: str, tmp_path: Path) -> None:
+def test_seeding_changes_only_the_demo_and_stops_if_no_client_identifies_the_demo(database: str, tmp_path: Path) -> None:
     first = seed(database, tmp_path / "facts")
     execute(
         database,
@@ -101,7 +101,7 @@ def test_only_the_marked_demo_is_changed_among_other_tenants(database: str, tmp_
     )
     # The owner of the installation may add tenants besides the demo.
     assert seed(database, tmp_path / "facts") == first
-    # If no client of the demo has the mark in its metadata, the tenants belong to another owner.
+    # The metadata of a client identifies the demo. Without this metadata, the tenants may belong to another owner and are not changed.
     execute(database, "UPDATE authapi_client SET metadata = '{}'")
     counts = "SELECT (SELECT count(*) FROM identity_tenant), (SELECT count(*) FROM authapi_client), (SELECT count(*) FROM identity_staff)"
     before = rows(database, counts)

@@ -82,8 +82,8 @@ def test_every_url_of_the_resolver_is_an_operation_of_the_document() -> None:
         others |= set() if methods else {route}
         served |= {(method.upper(), route) for method in methods if method != "head"}
     assert served == described
-    # URLs without operations: the admin, and the redirect to it; documents that are equal for all tenants; the fallback, which reads no
-    # row; and the pages of end users, which need secrets. Each of these URLs has its own test with two tenants.
+    # URLs without operations: the admin, and the redirect to it; documents that are equal for all tenants; the view for unknown paths,
+    # which reads no row; and the pages of end users, which need secrets. Each of these URLs has its own test with two tenants.
     pages = {re.sub(r"<\w+:(\w+)>", r"{\1}", str(url.pattern)) for url in sign_in_urls()}
     assert others == {"", "admin/", "api/v2/openapi.json", "^api/v2(?:/.*)?$", "api/docs", "api/docs/openapi.json"} | pages
 

@@ -120,12 +120,12 @@ FIXED = {
     "provider": "google-authenticator",
     "factor": "otp",
 }
-# On this path, `user_id` is not the id of a row. The service looks for it among the identities of the user with the id `id`.
+# On this path, `user_id` is not the id of a row of its own. The service looks for it among the identities of the user with the id `id`.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
-# Another thread numbers recorded events a moment later.
+# Tables that change without a call, because another thread numbers recorded events a moment later.
 _NUMBERING = frozenset({"events_head", "events_logentry", "events_outbox"})
-# The log in which a tenant reads the requests of its own clients, including refused requests.
+# The administrative lines. A tenant reads there the requests of its own clients, including refused requests.
 LOG = "authapi_administrativeline"
 _DIGEST = """SELECT '{0}', md5(string_agg(row::text, '|' ORDER BY row::text)) FROM "{0}" row WHERE tenant_id = %s"""
 
@@ -392,12 +392,12 @@ def rows_of(tenant: Tenant) -> dict[str, list[Any]]:
 
 
 def rows_but_log_of(tenant: Tenant) -> dict[str, list[Any]]:
-    """Return every row of the tenant except the log of requests by its own clients."""
+    """Return every row of the tenant except its administrative lines."""
     return {table: rows for table, rows in rows_of(tenant).items() if table != LOG}
 
 
 def digests_of(tenant: Tenant) -> dict[str, str]:
-    """Return a digest of the rows of each table from one statement, without the tables of numbering and the request log."""
+    """Return a digest of the rows of each table from one statement, without the tables of numbering and the administrative lines."""
     tables = [table for table in _tables() if table not in _NUMBERING | {LOG}]
     with database.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(_DIGEST.format(table) for table in tables), [tenant.pk] * len(tables))

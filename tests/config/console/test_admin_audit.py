@@ -68,7 +68,7 @@ def form_of(page: Any) -> dict[str, Any]:
 
 
 def is_refused(answer: Any) -> bool:
-    """Tell whether the form of a page, or a form above one of its tables, has errors."""
+    """Report whether the form of a page, or a form above one of its tables, has errors."""
     context = answer.context or {}
     beside = [panel.form.form for panel in (context.get("panels") or ()) if panel.form is not None]
     return any(form is not None and form.errors for form in (context.get("form"), *beside))
@@ -241,7 +241,7 @@ def _secrets_of(rows: Rows) -> set[str]:
         return {text for (text,) in cursor.fetchall() if text}
 
 
-def test_writes_of_a_management_client_are_audited_for_settings_and_not_for_users(rows: Rows) -> None:
+def test_the_management_interface_audits_changes_of_settings_and_not_of_users(rows: Rows) -> None:
     api = Management(rows.tenant)
 
     assert api.post("roles", {"name": "noted", "type": "tenant"}).status == 200

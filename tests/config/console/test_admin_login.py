@@ -46,11 +46,12 @@ def test_staff_sign_in_with_an_email_address_in_any_case_of_letters_and_a_passwo
     assert visitor.get("/admin/").status_code == 200
 
 
-def test_an_address_does_not_match_if_only_its_upper_case_is_the_same(visitor: Client, tenant: Tenant) -> None:
+def test_an_address_with_a_dotless_i_instead_of_an_i_does_not_match(visitor: Client, tenant: Tenant) -> None:
     email = f"admin-{secrets.token_hex(4)}@example.test"
     StaffFactory.create(tenant_id=tenant.pk, email=email, password=PASSWORD)
 
-    # The capital of a dotless i (U+0131) is I. The spelling with this letter has its own counters, so it must not find the account.
+    # The capital letter of a dotless i (U+0131) is I. Failures with this spelling are counted separately, so if it found the account, an
+    # attacker could make more guesses.
     assert "Wrong email address or password." in attempt(visitor, email.replace("i", "\u0131"))
     assert attempt(visitor, email.upper()) == "/admin/"
 

@@ -92,7 +92,9 @@ def test_a_creation_that_was_killed_is_repeated_from_the_beginning(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("durable", "told"), [(True, "syncing data to disk ... ok"), (False, "Sync to disk skipped")])
-def test_a_durable_server_is_created_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool, told: str) -> None:
+def test_only_a_durable_server_writes_its_new_data_to_the_disk_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool, told: str
+) -> None:
     printed = []
     run = spawn.run
 
@@ -107,7 +109,7 @@ def test_a_durable_server_is_created_on_the_disk(tmp_path: Path, monkeypatch: py
     assert any(told in text for text in printed), printed
 
 
-def test_data_of_a_version_that_is_not_installed_is_refused_with_the_searched_directories(tmp_path: Path) -> None:
+def test_data_of_a_version_that_is_not_installed_is_refused_and_the_error_names_the_searched_directories(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("9\n")
 

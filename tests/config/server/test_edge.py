@@ -161,7 +161,7 @@ def test_a_browser_gets_a_page_for_an_unknown_host_over_plain_http(headers: dict
 
 
 @pytest.mark.usefixtures("over_tls", "committed_db")
-def test_the_page_for_an_unknown_host_over_plain_http_gets_its_files() -> None:
+def test_the_page_for_an_unknown_host_over_plain_http_can_load_its_static_files() -> None:
     app, sent = guarded(routes("all")), partial(_scope, host="unknown.example.test", server=("10.0.0.1", 80))
     page = _asked(app, sent(path="/login", headers=[(b"accept", HTML)])).body.decode()
     files = re.findall(r'href="(/static/[^"]+)"', page)
@@ -174,7 +174,7 @@ def test_the_page_for_an_unknown_host_over_plain_http_gets_its_files() -> None:
 
 
 @pytest.mark.usefixtures("over_tls")
-def test_files_of_a_tenant_are_redirected_from_plain_http(tenant: Tenant) -> None:
+def test_static_files_on_the_host_of_a_tenant_are_redirected_from_plain_http(tenant: Tenant) -> None:
     assert _asked(guarded(ok), _scope(host=f"{tenant.pk}.example.test", path="/static/theme/errors.css")).status == 308
 
 
@@ -294,7 +294,7 @@ def test_a_browser_gets_a_page_for_a_refused_host(refused_host: tuple[str, int, 
     assert (head.status, head.body) == (status, b"")
 
 
-def test_only_files_are_served_on_an_unknown_host(refused_host: tuple[str, int, str]) -> None:
+def test_only_static_files_are_served_on_a_refused_host(refused_host: tuple[str, int, str]) -> None:
     host, status, _ = refused_host
     asked = {path: _asked(for_tenant(ok, platform=True), _scope(host=host, path=path)).status for path in ("/static/x.css", "/staticx")}
     assert asked == {"/static/x.css": 200, "/staticx": status}

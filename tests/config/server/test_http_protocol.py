@@ -64,7 +64,7 @@ class Application:
         return self.wires[0]
 
     def write(self, body: bytes) -> bool:
-        """Write one chunk from the event loop. Return the result of the wire."""
+        """Write one chunk from the event loop. Return what `Wire.write` returns."""
         wire, chunk = self.wire(), b"%x\r\n%b\r\n" % (len(body), body)
         return self._on_the_loop(lambda: wire.write(body, chunk))
 
@@ -321,7 +321,7 @@ def test_endless_lines_after_a_body_are_refused(client: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("version", [b"1.0", b"2.0"])
-def test_a_response_of_unknown_length_is_not_chunked_for_clients_without_chunks(client: socket.socket, version: bytes) -> None:
+def test_a_response_of_unknown_length_is_chunked_only_for_http_1_1(client: socket.socket, version: bytes) -> None:
     client.sendall(b"GET /headers HTTP/" + version + b"\r\nhost: a\r\nconnection: keep-alive\r\n\r\n")
     head, _, body = _read_to_the_end(client).partition(b"\r\n\r\n")
     assert b"transfer-encoding" not in head

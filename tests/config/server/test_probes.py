@@ -79,5 +79,5 @@ def test_a_process_that_closes_its_streams_is_live_but_not_ready(tenant: Tenant)
     ("host", "direct"),
     [("10.1.2.3", True), ("10.1.2.3:8000", True), ("[fd00::7]:8000", True), ("id.example.test", False), ("10.1.2", False), ("", False)],
 )
-def test_only_an_ip_address_is_a_direct_host(host: str, *, direct: bool) -> None:
+def test_a_request_is_direct_only_if_its_host_header_is_an_ip_address(host: str, *, direct: bool) -> None:
     assert is_direct({"headers": [(b"host", host.encode())]}) is direct

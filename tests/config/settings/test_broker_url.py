@@ -1,4 +1,4 @@
-"""Conversion of `REDIS_URL` for Celery's transport."""
+"""The URL of the queue for Celery: the values of `BROKER_URL` or `REDIS_URL` that are converted, kept or refused."""
 
 from __future__ import annotations
 

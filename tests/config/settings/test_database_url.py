@@ -53,7 +53,7 @@ def test_a_server_that_died_silently_is_detected_within_seconds() -> None:
     assert int(options["keepalives_idle"]) + int(options["keepalives_interval"]) * int(options["keepalives_count"]) <= 25
 
 
-def test_a_failed_connection_is_tried_again_at_the_next_request() -> None:
+def test_the_pool_has_the_requested_size_and_gives_up_reconnecting_after_seconds() -> None:
     pool = database_settings("postgresql://u@db.example/identity", pool_size=7)["OPTIONS"]["pool"]
 
     assert pool["max_size"] == 7
@@ -74,10 +74,10 @@ def test_sessions_on_a_replica_are_read_only_and_prefer_a_standby() -> None:
     assert options[SESSION_SETTINGS]["statement_timeout"] == "30000"
 
 
-def test_a_list_waits_for_a_replica_for_two_seconds_at_most() -> None:
+def test_a_connection_to_a_replica_is_attempted_for_two_seconds_at_most() -> None:
     assert replica_settings("postgresql://a/identity", pool_size=0)["OPTIONS"]["connect_timeout"] == "2"
 
 
-def test_an_unusable_url_of_a_replica_is_named() -> None:
+def test_the_error_for_an_unusable_url_of_a_replica_names_the_setting() -> None:
     with pytest.raises(ImproperlyConfigured, match="DATABASE_REPLICA_URL names no database"):
         replica_settings("postgresql://a/", pool_size=0)

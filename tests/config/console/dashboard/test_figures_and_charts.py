@@ -28,8 +28,8 @@ from tests.factories.identity import make_user
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory, LaneFactory
 
-# Queries of the start page of one tenant: 3 for session, account and tenant, 13 for figures, charts and health, and the queries of first
-# steps and newest events.
+# Most queries of the start page of one tenant: 3 for session, account and tenant, 13 for figures, charts and health, and the rest for
+# the first steps and the newest events.
 MOST_QUERIES = 20
 
 
@@ -59,7 +59,7 @@ def deliver(stream: EventStream, count: int, state: str) -> None:
 
 
 def bury(stream: EventStream, count: int, fingerprint: str) -> None:
-    """Create dead letters with one fingerprint. A second call for a stream needs a fingerprint of another length for other positions."""
+    """Create dead letters with one fingerprint. The positions depend on its length, so each call for a stream needs another length."""
     for number in range(count):
         event = {"event_id": f"evt_{number}", "event_type": "user.created", "key": f"user:{fingerprint}{number}"}
         place = {"stream_id": stream.pk, "tenant_id": stream.tenant_id}

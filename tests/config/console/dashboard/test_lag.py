@@ -108,7 +108,9 @@ def test_without_lag_the_figure_says_that_every_event_is_delivered(browser: Clie
     assert (figures(browser)["Largest lag"].value, figures(browser)["Largest lag"].note) == ("0", "every event is delivered")
 
 
-def test_the_start_page_shows_success_and_time_over_the_hours_with_units(browser: Client, stream: EventStream) -> None:
+def test_the_start_page_shows_charts_of_accepted_deliveries_in_percent_and_of_their_time_in_seconds(
+    browser: Client, stream: EventStream
+) -> None:
     wait_in_lanes(stream, 4, due_at=datetime.now(UTC))
     Delivery.objects.filter(stream_id=stream.pk).update(state="delivered", settled_at=datetime.now(UTC) + timedelta(seconds=3))
     Delivery.objects.filter(stream_id=stream.pk, position=0).update(state="dead")
