@@ -1,8 +1,8 @@
 """The databases of a run. The schema is created in one database, and every other database is a copy of it.
 
 No test connects to the database with the schema. The last process of the run removes this database. If the run is killed, the next
-run on the same server removes the database. Each process of a run locks an advisory lock, which the server releases when the process
-ends. So other runs can find out whether the run is alive.
+run on the same server removes it. Each process of a run holds an advisory lock, which the database server releases when the process
+ends. So other runs can find out whether a process of the run still exists.
 
 Many consecutive short runs can use one database, which `TEST_KEPT_DATABASE` names. The first run creates this database, and no run
 removes the database.
@@ -27,7 +27,7 @@ _PREFIX = "test_migrated_"
 # The workers of a run use this name to find the common database.
 _TEMPLATE = _PREFIX + (os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(16))
 _KEPT = os.environ.get("TEST_KEPT_DATABASE")
-# First numbers of the two kinds of advisory locks. The second number is the hashtext of a name, because it must have 32 bits.
+# An advisory lock has two numbers of 32 bits. The first number is its kind, and the second number is the hashtext of a database name.
 _LIVES, _MAKES = 1, 2
 
 
@@ -38,7 +38,7 @@ def migrated_test_database() -> Iterator[None]:
         with connected_to(_KEPT):
             yield
         return
-    # A lock belongs to one database. Every process can connect to this database.
+    # An advisory lock is visible only in the database in which it was locked, so all processes lock in the database `postgres`.
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
         name = _KEPT or f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
@@ -55,7 +55,7 @@ def migrated_test_database() -> Iterator[None]:
 
 
 def create_migrated(server: psycopg.Connection, name: str) -> None:
-    """Create a database without rows of tests. `server` must be in autocommit mode."""
+    """Create a migrated database to which no test has written. `server` must be in autocommit mode."""
     _execute(server, "CREATE DATABASE {} TEMPLATE {}", name, _TEMPLATE)
 
 

@@ -20,7 +20,7 @@ from tests.peers.proxies import proxy
 HEARTBEAT_SECONDS = 0.6
 
 
-# Each server runs every test again. `make test-peers` adds the servers that would make `make test` too slow.
+# Every test runs once against each of these servers. `make test-peers` adds the servers that would make `make test` too slow.
 _BEHIND_NGINX = "nginx"
 # The server connects to its database through PgBouncer in session mode.
 _BEHIND_PGBOUNCER = "pgbouncer"

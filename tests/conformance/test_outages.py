@@ -44,7 +44,7 @@ def test_open_streams_keep_no_database_connection_open(target: Target) -> None:
         if stream.status == 200:
             streams.append(stream)
         else:
-            # The pool detects its closed connections one by one. Until it has detected all of them, clients may get a retry time.
+            # The pool detects its closed connections one by one. Until it has detected all of them, clients may get 503 with Retry-After.
             assert (stream.status, int(stream.headers["retry-after"]) >= 1) == (503, True)
             assert time.monotonic() < until
     target.write("user.created")

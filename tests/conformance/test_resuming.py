@@ -152,7 +152,7 @@ def test_a_cursor_above_the_head_is_refused_and_starts_a_new_epoch(target: Targe
         stream.opened()
         target.write(*_some(3))
         offsets = [block.id for block in stream.events(3)]
-    # After a restore, the log ends before a position that a client has seen.
+    # Simulate a restore: the log ends before a position that a client has seen.
     LogEntry.objects.filter(tenant_id=target.tenant.pk, position=3).delete()
     Head.objects.filter(pk=target.tenant.pk).update(position=2)
     epoch = target.head().epoch

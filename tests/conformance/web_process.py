@@ -117,7 +117,7 @@ def _environment() -> dict[str, str]:
     user = quote(database["USER"] or "", safe="")
     password = f":{quote(database['PASSWORD'], safe='')}" if database["PASSWORD"] else ""
     host, port = database["HOST"] or "", database["PORT"] or ""
-    # The host part of a URL cannot contain a socket directory.
+    # The host part of a URL cannot contain a socket directory, so a socket directory is in the query.
     address = f"@/{database['NAME']}?host={quote(host, safe='')}" if host.startswith("/") else f"@{host}:{port}/{database['NAME']}"
     return {
         "DJANGO_SETTINGS_MODULE": "config.settings.test",

@@ -261,7 +261,8 @@ SEARCHES: list[dict[str, str]] = [
 def long_log(django_db_setup: None, django_db_blocker: Any) -> Any:
     """A tenant with 30,000 events, and another tenant with events.
 
-    One event has a type that other tests rarely write, because statistics cover the whole table.
+    One event has a type that other tests rarely record. The statistics of the planner cover the events of all tests, and the type must be
+    rare in these statistics.
     """
     from tests.factories.admin import new_tenant
 

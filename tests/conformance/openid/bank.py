@@ -78,7 +78,7 @@ class Bank:
         return forwarded(self.provider.edge, _certificate(self.key, subject=_subject(self.key)))
 
     def connection(self, method: str, address: str, *, token: str = "", prover: Prover | None = None, **claims: Any) -> dict[str, str]:
-        """Return the headers of each request: a certificate, a proof of the key, or both."""
+        """Return the headers that every request of this client has: a certificate, a proof of the key, or both."""
         shows_certificate = self.variant.authentication != "private_key_jwt" or self.variant.binding == "mtls"
         headers = self.certificate() if shows_certificate else {}
         if self.variant.binding == "dpop":
@@ -180,7 +180,7 @@ class Bank:
         return self.token({"grant_type": "refresh_token", "refresh_token": token, **changes}, headers=headers)
 
     def tokens(self, page: Page) -> dict[str, Any]:
-        """Return a valid token response. Its type matches the binding, and its id token follows every rule."""
+        """Return the token response of the page, after a check of its members, of its token type and of its id token."""
         tokens = good_tokens(page)
         assert tokens["token_type"].lower() == ("dpop" if self.variant.binding == "dpop" else "bearer")
         if "id_token" in tokens:
@@ -205,7 +205,7 @@ class Bank:
         return self.provider.ask("GET", address, headers={**shown, "Authorization": f"{named} {token}"})
 
     def beside(self, **changes: Any) -> Bank:
-        """Return the same client in its own browser, with another key for proofs or with other `changes`."""
+        """Return the same client in another browser, with these changes, such as another key for proofs."""
         return replace(self, **{"browser": self.provider.browser(), **changes})
 
 

@@ -119,7 +119,7 @@ def test_oidcc_ensure_request_with_unknown_parameter_succeeds(party: RelyingPart
 
 
 def test_oidcc_ensure_request_with_acr_values_succeeds(party: RelyingParty, provider: Provider) -> None:
-    # Contexts are voluntary (Core 1.0, 3.1.2.1). The provider does not claim a context that it does not offer.
+    # A provider may ignore the requested contexts (Core 1.0, 3.1.2.1), but an id token must not contain a context that is not offered.
     offered = provider.metadata["acr_values_supported"]
     assert party.logged_in(acr_values=f"unknown {offered[0]}").claims["acr"] == offered[0]
     assert party.complete(party.authorize(acr_values="unknown")).claims.get("acr") in (None, *offered)

@@ -98,7 +98,7 @@ def use_delivery_mode(provider: Provider, value: str) -> None:
 
 
 def use_user_code_parameter(provider: Provider, value: bool) -> None:
-    """A request without the parameter succeeds, as `use_backchannel_authentication_endpoint` shows."""
+    """The value is false, so a request without the parameter must succeed: `use_backchannel_authentication_endpoint` sends one."""
     assert value is False
 
 

@@ -10,11 +10,11 @@ def test_consecutive_failures_double_the_pause_up_to_its_limit() -> None:
     assert [backoff.after_failure() for _ in range(9)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
 
 
-def test_the_pause_may_have_any_length_below_its_ceiling() -> None:
+def test_the_random_pause_can_be_zero() -> None:
     assert Backoff(lambda: 0.0, retry_seconds=0.0).after_failure() == 0.0
 
 
-def test_the_pause_starts_again_at_the_retry_value_of_the_server_after_progress() -> None:
+def test_after_progress_the_pause_is_the_retry_value_of_the_server_and_failures_count_from_zero() -> None:
     backoff = Backoff(lambda: 0.0)
     for _ in range(5):
         backoff.after_failure()
@@ -29,7 +29,7 @@ def test_a_server_cannot_make_a_client_wait_forever() -> None:
     assert backoff.after_progress() == 30.0
 
 
-def test_the_pause_is_at_least_retry_after_and_retry() -> None:
+def test_the_pause_is_at_least_the_longer_of_retry_after_and_retry() -> None:
     backoff = Backoff(lambda: 0.0, retry_seconds=3.0)
     assert backoff.after_failure(retry_after=7.0) == 7.0
     assert backoff.after_failure(retry_after=1.0) == 3.0

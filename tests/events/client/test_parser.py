@@ -1,4 +1,4 @@
-"""The parser gives the same result for every split of the bytes, and follows the standard."""
+"""The client's parser of event streams follows the standard, and gives the same result for every split of the bytes."""
 
 from __future__ import annotations
 

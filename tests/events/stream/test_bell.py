@@ -1,4 +1,4 @@
-"""`Bell`: a ring wakes the waiting task, or is stored until a task waits."""
+"""`Bell.ring` wakes the waiting task. A task that begins to wait later continues at once, until `Bell.clear`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from events.stream.bell import Bell
 from tests.events.stream.fake_log import run_story
 
 
-def test_a_ring_wakes_present_and_later_listeners_until_the_bell_is_cleared() -> None:
+def test_ringing_the_bell_wakes_present_and_later_listeners_until_the_bell_is_cleared() -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
         bell = Bell(loop)

@@ -122,7 +122,7 @@ def test_a_call_does_not_wait_for_a_process_whose_event_loop_has_ended() -> None
     assert asking.seconds < 0.5
 
 
-def test_without_redis_only_the_calling_process_answers_without_delay(settings: Settings) -> None:
+def test_without_redis_a_call_reaches_only_the_calling_process_and_does_not_wait(settings: Settings) -> None:
     async def story() -> None:
         process = Process("one")
         attach(process.callee)

@@ -31,7 +31,7 @@ def positions_in(body: bytes) -> list[int]:
     return [SEALER.open(found.decode()).position for found in re.findall(rb"^id: (\S+)$", body, re.MULTILINE)]
 
 
-def test_streams_at_one_position_with_one_filter_share_one_message() -> None:
+def test_streams_at_the_same_position_with_the_same_filter_share_one_message() -> None:
     batch = Batch(ring_of(frame(1), frame(2, "user.deleted"), frame(3)), now=1.0)
     everything, again = batch.share(0, None), batch.share(0, None)
     assert everything is again
