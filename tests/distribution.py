@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 
 # All tests of these folders use the services of one `make up`, so one worker runs all tests of a folder.
 _TOGETHER = ("tests/journeys",)
-# Every test runs once per server, as `test_name[server]` or `test_name[server-more]`.
+# Each test in these folders runs once per server, as `test_name[server]` or `test_name[server-more]`.
 _PER_SERVER = ("tests/conformance", "tests/peers/accounts")
 # The longest tests. Two tests that start a whole service are not adjacent, so that they do not slow each other down.
 _FIRST = (

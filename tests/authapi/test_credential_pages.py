@@ -78,7 +78,7 @@ def test_only_two_keys_can_be_enabled_at_the_same_time(browser: Browser, registe
     assert registered.client.proof_ids == (rows.get(name="first").pk, rows.get(name="second").pk)
 
 
-def test_an_initial_access_token_is_in_one_answer_and_not_stored_in_plain_text(browser: Browser, tenant: Tenant) -> None:
+def test_an_initial_access_token_is_shown_only_once_and_not_stored_in_plain_text(browser: Browser, tenant: Tenant) -> None:
     place = "admin:authapi_initialaccesstoken"
     answer = browser.post(reverse(f"{place}_add"), {"name": "Partner", "days": 7, "most_uses": 1})
     found = _KEY.search(answer.content.decode())
@@ -99,7 +99,7 @@ def test_an_invalid_initial_access_token_is_not_created(browser: Browser, tenant
     assert not InitialAccessToken.objects.of(tenant.pk).exists()
 
 
-def test_the_key_of_an_edge_is_in_one_answer_and_not_stored_in_plain_text(browser: Browser, tenant: Tenant) -> None:
+def test_the_key_of_an_edge_is_shown_only_once_and_not_stored_in_plain_text(browser: Browser, tenant: Tenant) -> None:
     domain = CustomDomain.objects.of(tenant.pk).get()
     answer = browser.post(reverse("admin:authapi_edgekey_add"), {"domain": domain.pk})
     found = _KEY.search(answer.content.decode())

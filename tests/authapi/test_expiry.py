@@ -102,8 +102,8 @@ def test_many_rows_are_deleted_in_batches_until_the_time_limit(tenant: Tenant, m
 
 
 MOMENTS = {"expires", "expires_at", "idle_expires_at"}
-# Models that the cleanup table leaves out. Sessions end in another task, which notifies their clients. Staff delete expired credentials. Id
-# tokens are not stored. Staff remove SAML certificates, because a partner may still use them.
+# Models that the cleanup table leaves out. Another task ends sessions, and notifies their clients. Only staff delete expired credentials of
+# clients, and SAML certificates, which a partner may still use. Id tokens are not stored.
 OTHERWISE = {Session, ClientCredential, IDToken, SamlKey}
 
 

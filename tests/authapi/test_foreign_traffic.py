@@ -126,7 +126,7 @@ def test_refused_tokens_do_not_affect_the_stream_or_the_management_interface(
     for source in (stranger, customer):
         answers = tokens_shown(web, tenant, "/api/v2/users", good, times=5, source=source)
         assert [answer.status for answer in answers] == [200] * 5
-    # An invalid query is refused after the token check, so the tenant is charged.
+    # An invalid query with a valid token is refused after the token check, so the request counts against the rate of the tenant.
     odd = tokens_shown(web, tenant, "/api/v2/events?colour=red", good, times=1, source=stranger)[0]
     assert (odd.status, odd.headers["x-ratelimit-limit"], odd.headers["x-ratelimit-remaining"]) == (400, "20", "19")
 

@@ -48,7 +48,7 @@ def test_a_malformed_token_is_invalid(tenant: Tenant, token: str) -> None:
         {"b64": False},
     ],
 )
-def test_our_own_tokens_never_have_a_forged_header(tenant: Tenant, header: dict[str, Any]) -> None:
+def test_a_token_with_a_header_that_this_service_never_writes_is_invalid(tenant: Tenant, header: dict[str, Any]) -> None:
     token = signed(tenant, access_token(tenant, granted_client(tenant)), header=header)
     with pytest.raises(InvalidToken):
         verify_access_token(token, host=host_of(tenant))

@@ -42,7 +42,7 @@ def escaped(fields: dict[str, str]) -> bytes:
     ids=["percent-encoded form", "escaped JSON", "JSON"],
 )
 @pytest.mark.parametrize(("password", "status"), [(PASSWORD, 200), ("wrong", 403)])
-def test_a_login_is_checked_outside_the_fast_threads(
+def test_the_password_of_a_login_is_hashed_outside_the_fast_threads(
     tenant: Tenant, fields: dict[str, str], kind: str, write: Any, password: str, status: int
 ) -> None:
     body = write({"grant_type": REALM_GRANT, **fields, "password": password})
@@ -51,7 +51,7 @@ def test_a_login_is_checked_outside_the_fast_threads(
     assert answer.status == status, answer.json()
 
 
-def test_a_sign_up_runs_outside_the_fast_threads(tenant: Tenant, fields: dict[str, str]) -> None:
+def test_the_password_of_a_sign_up_is_hashed_outside_the_fast_threads(tenant: Tenant, fields: dict[str, str]) -> None:
     sent = {"client_id": fields["client_id"], "connection": "people", "email": "new@example.test", "password": "Correct-Horse-7-Battery"}
     answer = send(
         HOT_ENDPOINTS["/dbconnections/signup"],
@@ -65,11 +65,11 @@ def test_a_sign_up_runs_outside_the_fast_threads(tenant: Tenant, fields: dict[st
 
 @pytest.mark.usefixtures("committed_db")
 @pytest.mark.parametrize("work", [lambda: hashed("x"), lambda: verified("x", "y")], ids=["hashing", "verifying"])
-async def test_a_fast_thread_refuses_to_wait_for_a_hash(work: Any) -> None:
+async def test_hashing_in_a_fast_thread_raises_an_error(work: Any) -> None:
     with pytest.raises(HashingRefused):
         await executor.run(work)
 
 
 @pytest.mark.usefixtures("committed_db")
-async def test_a_slow_thread_waits_for_a_hash() -> None:
+async def test_hashing_in_a_slow_thread_succeeds() -> None:
     assert (await executor.run(lambda: verified("x", hashed("x")), is_slow=True))[0]

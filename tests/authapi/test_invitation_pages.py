@@ -232,7 +232,7 @@ def test_the_tab_refuses_applications_and_roles_of_other_tenants_and_organizatio
     assert not Invitation.all_tenants.filter(tenant_id__in=[tenant.pk, other.pk]).exists()
 
 
-def test_a_refusal_of_the_service_is_shown_at_the_application(browser: Browser, tenant: Tenant, acme: Organization) -> None:
+def test_an_application_without_a_login_route_is_refused_at_its_field(browser: Browser, tenant: Tenant, acme: Organization) -> None:
     without_route, _ = web_client(tenant, settings={"organization_usage": "allow"})
 
     answer = browser.post(invite_at(acme), typed(without_route))

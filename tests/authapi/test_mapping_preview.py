@@ -134,7 +134,7 @@ def posted(content: str) -> dict[str, str]:
         ("github", {"client_id": "c"}, {"sub": "7", "name": "Ada"}),
     ],
 )
-def test_sample_claims_that_would_fail_in_a_login_are_refused_at_the_field(
+def test_sample_claims_with_which_a_login_would_fail_are_refused_at_their_field(
     browser: Browser, tenant: Tenant, strategy: str, options: dict[str, Any], claims: object
 ) -> None:
     connection = made(tenant, strategy, **options)
@@ -153,7 +153,7 @@ def test_sample_claims_that_would_fail_in_a_login_are_refused_at_the_field(
         ({}, {"name_id": "x", "name_id_format": TRANSIENT}, "The NameID is transient"),
     ],
 )
-def test_an_assertion_that_identifies_no_user_is_refused_at_the_name_id(
+def test_an_assertion_that_identifies_no_user_is_refused_at_the_field_of_the_name_id(
     browser: Browser, tenant: Tenant, options: dict[str, Any], parts: dict[str, str], text: str
 ) -> None:
     answer = preview(browser, made(tenant, "samlp", **options), {}, **parts)

@@ -57,14 +57,14 @@ def test_resetting_a_text_restores_its_default_and_shows_the_removed_text(browse
     assert texts(tenant) is None
 
 
-def test_saving_one_screen_does_not_change_other_languages(browser: Browser, tenant: Tenant) -> None:
+def test_saving_a_text_in_one_language_does_not_change_other_languages(browser: Browser, tenant: Tenant) -> None:
     browser.post(place("de"), {"title": "Willkommen"})
     browser.post(place("fr"), {"title": "Bienvenue"})
     assert (texts(tenant, "de"), texts(tenant, "fr")) == ({"login": {"title": "Willkommen"}}, {"login": {"title": "Bienvenue"}})
 
 
 @pytest.mark.parametrize("text", ["Hi ${secret}", "x" * 501, "a\u202eb"])
-def test_errors_of_the_interface_are_shown_beside_their_field(browser: Browser, tenant: Tenant, text: str) -> None:
+def test_an_invalid_text_is_not_stored_and_its_error_is_shown_beside_its_field(browser: Browser, tenant: Tenant, text: str) -> None:
     answer = browser.post(place(), {"title": text})
     assert answer.status_code == 200
     assert "errorlist" in answer.content.decode()

@@ -25,7 +25,7 @@ def write(world: ClusterWorld, tenant: Seeded, count: int) -> None:
 
 
 def lose_the_primary(world: ClusterWorld, tenant: Seeded, count: int) -> Place:
-    """Make changes that no standby gets, and kill the primary. Return the lost end of the log."""
+    """Make changes that no standby gets, and kill the primary. Return the head of the log before the loss."""
     leader = world.cluster.leading()
     leader.stop_replicating()
     write(world, tenant, count)

@@ -64,7 +64,7 @@ def test_a_term_has_one_translation_in_spanish() -> None:
         ("Hallo %(name)s.Hallo %(name)s.", "the same text twice"),
     ],
 )
-def test_an_empty_translation_is_a_fault(string: str, complaint: str) -> None:
+def test_a_translation_with_a_fault_is_reported(string: str, complaint: str) -> None:
     assert complaint in judged("de", HELLO, string)
     assert judged("de", HELLO, "Hallo %(name)s.") == ""
 
@@ -79,7 +79,7 @@ def test_a_missing_plural_form_is_a_fault() -> None:
     assert "placeholders" in judged("de", COUNT, ("eine Minute", "%(anzahl)d Minuten"))
 
 
-def test_a_text_in_the_script_of_another_language_is_a_fault() -> None:
+def test_a_translation_in_the_letters_of_another_language_is_a_fault() -> None:
     assert "no letter of the language" in judged("ja", HELLO, "Bonjour %(name)s.")
     assert "no letter of the language" in judged("ar", HELLO, "Hallo %(name)s.")
 

@@ -1,4 +1,4 @@
-"""The stored bytes of an event: their order and size limit, the copy for another stream, and refused values."""
+"""The stored bytes of an event: their order and size limit, the envelope for another stream, and refused values."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_the_envelope_has_exactly_these_bytes() -> None:
     )
 
 
-def test_the_prefix_names_tenant_stream_and_purpose() -> None:
+def test_the_members_for_tenant_stream_and_purpose_have_the_prefix() -> None:
     envelope = orjson.loads(_encoded(prefix="a0", purpose="test"))
     assert (envelope["a0tenant"], envelope["a0stream"], envelope["a0purpose"]) == ("acme", OURS, "test")
     assert not [name for name in envelope if name.startswith("x0")]
 
 
-def test_the_copy_of_another_stream_differs_only_in_its_id() -> None:
+def test_the_envelope_for_another_stream_differs_only_in_the_id_of_the_stream() -> None:
     body = _encoded({"object": {"note": f'x0stream":"{OURS}"}}'}})
     swapped = with_stream(body, OTHER)
     assert orjson.loads(swapped) == orjson.loads(body) | {"x0stream": OTHER}
@@ -61,7 +61,7 @@ def test_the_copy_of_another_stream_differs_only_in_its_id() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"x0stream":"est_short"}', _encoded()[:-1]])
-def test_bytes_that_are_not_an_envelope_are_not_changed(body: bytes) -> None:
+def test_bytes_that_are_not_an_envelope_are_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="envelope"):
         with_stream(body, OTHER)
 

@@ -31,7 +31,7 @@ def test_waiting_events_are_counted_and_have_an_age(tenant: Tenant, database_con
     assert _values()["outbox_unsequenced"] <= before["outbox_unsequenced"] - 2
 
 
-def test_the_age_of_the_oldest_event_and_the_age_of_the_newest_floor_are_reported(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_metrics_contain_the_age_of_the_oldest_event_and_of_the_newest_floor(tenant: Tenant, database_connection: Connection) -> None:
     numbered(tenant.pk)
     old = datetime.now(UTC) - timedelta(days=4000)
     LogEntry.objects.filter(tenant_id=tenant.pk).update(recorded_at=old)

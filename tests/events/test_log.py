@@ -196,12 +196,12 @@ def test_concurrent_readers_raise_the_epoch_once(tenant: Tenant, caplog: pytest.
     assert caplog.text.count(f"the log of {tenant.pk} was restored to an earlier state") == 1
 
 
-def test_heads_are_read_together_without_deleted_tenants(tenant: Tenant) -> None:
+def test_the_heads_of_several_logs_are_read_together_and_deleted_tenants_are_left_out(tenant: Tenant) -> None:
     _filled(tenant, 2)
     assert _ask(lambda log: log.heads([tenant.pk, "nobody"])) == {tenant.pk: Cursor(1, 2)}
 
 
-def test_bounds_accept_or_refuse_a_cursor_by_its_position() -> None:
+def test_only_a_cursor_of_the_same_epoch_beyond_the_head_proves_that_events_were_lost() -> None:
     bounds = Bounds(epoch=2, head=9, floor=4, floor_recorded_at=None, stream_id="est_x")
     assert bounds.end == Cursor(2, 9)
     assert bounds.refutes(Cursor(2, 10))
@@ -222,7 +222,7 @@ def test_a_reader_at_the_head_does_not_raise_the_epoch(tenant: Tenant) -> None:
         (LogHasHole(4), "Positions between floor and head are missing. `after` is the last missing position."),
     ],
 )
-def test_an_error_of_the_log_has_a_text(error: Exception, text: str) -> None:
+def test_each_error_of_the_log_has_an_explanation(error: Exception, text: str) -> None:
     assert str(error) == text
 
 
@@ -234,7 +234,7 @@ def test_the_pool_of_readers_gets_no_option_that_only_django_supports(monkeypatc
     assert (pool.kwargs["autocommit"], pool.kwargs["prepare_threshold"], pool.name) == (True, 2, "log")
 
 
-def test_the_plans_of_reads_are_kept_at_every_size_of_the_log(tenant: Tenant) -> None:
+def test_reads_of_the_log_always_use_generic_plans(tenant: Tenant) -> None:
     assert _ask(lambda log: log._rows("SHOW plan_cache_mode", {})) == [("force_generic_plan",)]
 
 

@@ -115,7 +115,7 @@ def test_if_the_callback_was_removed_an_error_page_is_shown_and_nothing_is_logge
 
 
 @pytest.mark.parametrize("name", ["code", "state", "iss"])
-def test_a_repeated_member_is_refused(login: Login, name: str) -> None:
+def test_a_repeated_parameter_of_the_answer_is_refused(login: Login, name: str) -> None:
     sent = login.leave()
     query = f"code=a&state={sent['state']}&iss={login.provider.issuer}&{name}=twice"
     assert login.browser.get(f"/login/callback?{query}").status_code == 400

@@ -241,7 +241,7 @@ def _secrets_of(rows: Rows) -> set[str]:
         return {text for (text,) in cursor.fetchall() if text}
 
 
-def test_the_management_interface_audits_changes_of_settings_and_not_of_users(rows: Rows) -> None:
+def test_the_audit_log_has_an_entry_for_a_role_that_a_client_adds_and_none_for_a_user_that_a_client_changes(rows: Rows) -> None:
     api = Management(rows.tenant)
 
     assert api.post("roles", {"name": "noted", "type": "tenant"}).status == 200

@@ -37,7 +37,7 @@ def test_no_page_needs_more_queries_than_its_budget() -> None:
 
 
 def queries_of(browser: Client, address: str) -> int:
-    """Return the number of queries of a page. A first request loads templates and permissions, so that their queries are not counted."""
+    """Return the number of queries of a page. The first request, which loads templates and permissions, is not counted."""
     browser.get(address)
     with CaptureQueriesContext(connection) as queries:
         assert browser.get(address, follow=True).status_code == 200, address

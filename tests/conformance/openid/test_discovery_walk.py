@@ -92,7 +92,7 @@ TOLD: dict[str, frozenset[str]] = {}
 
 @pytest.fixture(scope="module")
 def everything(provider: Provider) -> dict[str, Any]:
-    """Return the document of a tenant with everything switched on."""
+    """Return the discovery document of a tenant that has switched every feature on."""
     update_tenant_settings(tenant_id=provider.tenant.pk, changes=EVERYTHING)
     used_further.add_detail_type(provider)
     provider.changed()

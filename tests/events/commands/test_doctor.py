@@ -68,7 +68,7 @@ def bad(findings: dict[str, Finding]) -> dict[str, str]:
     return {name: finding.word for name, finding in findings.items() if finding.word in {"warn", "FAIL"}}
 
 
-def test_a_path_without_defects_causes_no_finding() -> None:
+def test_a_connection_without_defects_causes_no_finding() -> None:
     findings = examined(a_good_service)
     assert bad(findings) == {}
     assert {"compression", "first byte", "opening", "heartbeat", "Last-Event-ID arrives"} < set(findings)

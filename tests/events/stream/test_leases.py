@@ -151,7 +151,7 @@ def test_without_redis_each_process_counts_its_own_slots_without_delay() -> None
 def test_the_slots_of_a_dead_process_expire_while_another_process_renews_its_slots() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
-        # Renewing keeps the key of the tenant, so a slot of the dead process can expire only by its score.
+        # The renewing process keeps the Redis key of the tenant alive, so a slot of the dead process can expire only by its score.
         dead, alive = _leases(prefix=prefix, seconds=0.5), _leases(prefix=prefix, seconds=0.5)
         await dead.acquire("acme", limit=2)
         await alive.acquire("acme", limit=2)

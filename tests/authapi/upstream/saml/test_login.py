@@ -167,7 +167,7 @@ def test_an_expired_login_is_refused(login: SamlLogin) -> None:
 
 
 @pytest.mark.parametrize("name", ["SAMLResponse", "RelayState"])
-def test_a_repeated_member_is_refused(login: SamlLogin, name: str) -> None:
+def test_a_repeated_form_field_is_refused(login: SamlLogin, name: str) -> None:
     request, state = login.leave()
     fields = {"SAMLResponse": login.answer(request).encoded, "RelayState": state}
     response = login.browser.post("/login/callback?connection=corp", {**fields, name: [fields[name], fields[name]]})
