@@ -121,7 +121,7 @@ class RedisCluster:
             raise AssertionError(str([self._state(port) for port in self.sentinel_ports])) from error
 
     def wait_for_another_master(self, old: int) -> float:
-        """Wait until the sentinels name another master. Return the seconds."""
+        """Wait until the sentinels name another master than `old`. Return the number of seconds until then."""
         started = time.monotonic()
         self.wait(lambda: self.master_port not in (0, self.ports[old]))
         return time.monotonic() - started

@@ -16,7 +16,7 @@ from tests.faults.world import World
 
 
 class ServiceWorld(World):
-    """A world as in the fault tests, and functions that run programs against the servers of the world."""
+    """The world of the fault tests, with functions that run programs against its servers."""
 
     def __init__(self) -> None:
         try:

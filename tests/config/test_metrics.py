@@ -73,7 +73,7 @@ def test_a_forwarded_request_for_metrics_is_allowed_by_its_original_ip_address(s
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_access_depends_only_on_the_token_if_a_token_is_configured(settings: Settings) -> None:
+def test_if_a_token_is_configured_access_to_metrics_depends_only_on_the_token(settings: Settings) -> None:
     settings.METRICS_TOKEN = "t" * 32
     assert _status() == 401
     assert _status(authorization="Bearer wrong") == 401

@@ -107,7 +107,7 @@ def test_a_concurrent_index_waits_longer_than_the_lock_timeout_for_older_transac
         creating = threading.Thread(target=create)
         creating.start()
         eventually(lambda: _is_waiting_for_a_transaction() or failures, seconds=20)
-        # Wait longer than the time limit of the session.
+        # Wait longer than the lock timeout of the session (0.05 s).
         creating.join(0.3)
         assert creating.is_alive()
     creating.join(20)

@@ -85,6 +85,7 @@ _REFUSED = {
     if min(operation["responses"]) >= "400"
 }
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
+# Parts of the messages of refusals whose reason no schema can express.
 _UNSAID = (
     # Rules over several members of a synchronization, and the two languages of its match rule.
     "A dry run or comparison cannot enable",

@@ -60,7 +60,7 @@ def test_a_canary_arrives_as_a_test_event_with_its_latency(target: Target) -> No
         assert block.message["offset"] == start
 
 
-def test_a_canary_is_not_logged_and_not_replayed(target: Target) -> None:
+def test_a_canary_is_not_in_the_log_and_is_not_replayed(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         before = target.write("user.created")

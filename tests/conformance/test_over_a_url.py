@@ -69,7 +69,7 @@ def impostor() -> Iterator[str]:
     server.server_close()
 
 
-def test_a_non_conforming_service_fails_the_suite(impostor: str) -> None:
+def test_the_suite_fails_for_a_service_that_does_not_conform(impostor: str) -> None:
     done = _judged(impostor, "somebody", "something")
     assert done.returncode == 1, done.stdout[-3000:]
     assert " passed" not in done.stdout.strip().splitlines()[-1]

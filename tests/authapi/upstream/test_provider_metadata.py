@@ -24,7 +24,7 @@ from tests.factories.scim import MisbehavingServer, Received, misbehaving_server
 
 @dataclass
 class Published:
-    """The URL of a provider, and its next answer."""
+    """A server that publishes the metadata of a provider, and its next answers."""
 
     server: MisbehavingServer
     answers: list[bytes] = field(default_factory=list)
@@ -95,7 +95,7 @@ def test_the_error_for_an_unavailable_document_explains_why(tenant: Tenant, publ
     assert login.go().status_code == 502
     assert problem in kept(tenant).problem
     assert problem in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
-    # The next attempt is delayed, so that many logins cause only one request.
+    # After a failed fetch, the service waits before it fetches again. So many logins cause only one request.
     assert login.go().status_code == 502
     assert published.count == 1
 

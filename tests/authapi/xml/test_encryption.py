@@ -135,7 +135,8 @@ def _cipher(raw: bytes) -> Element:
 
 
 def test_content_that_is_not_xml_is_tried_with_as_many_keys_as_content_with_wrong_padding() -> None:
-    # A faster answer would reveal whether the padding is valid, and many such answers would reveal the plain text.
+    # If one of the two cases got a faster answer, an attacker could measure whether the padding is valid, and compute the plain text from
+    # many such answers.
     plain = serialized(assertion())
     missing = 16 - len(plain) % 16
     padded = plain + bytes(missing - 1) + bytes([missing])

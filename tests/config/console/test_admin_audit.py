@@ -25,7 +25,7 @@ from tests.management import Management
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 WRITABLE = [model for model in MODELS if not isinstance(site.get_model_admin(model), ReadOnlyAdmin)]
-# All actions. The actions that end the tenant or the account of a row come last.
+# All actions. Actions on users and tenants come last, and among them suspensions and deletions, because they end rows of other actions.
 ACTIONS = sorted(
     ((model, action) for model in MODELS for action in getattr(site.get_model_admin(model), "object_actions", ())),
     key=lambda found: (found[0] in (User, Tenant), found[1].name in ("suspend", "delete")),

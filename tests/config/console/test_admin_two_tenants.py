@@ -69,7 +69,7 @@ def patterns(found: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
 
 ADDRESSES = [(route, name) for route, name in patterns(get_resolver().url_patterns) if route.startswith("admin/")]
 _ROW = "<path:object_id>/"
-# URLs without a row: common pages of the site, and pages with their own tests.
+# URLs that name no row: common pages of the site, and pages whose own tests use two tenants.
 _WITHOUT_A_ROW = {
     "index",
     "search",

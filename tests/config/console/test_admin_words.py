@@ -16,7 +16,7 @@ from events.models import LogEntry
 from identity.models import AuditEntry, LinkedIdentity, Tenant, User
 from tests.factories.admin import browser_of, new_staff
 
-# One of our lists, a list with a name in the navigation, and a list with its own search.
+# A list with the default name, a list with the name that the navigation shows, and a list with its own search form.
 _SAMPLE = (User, LinkedIdentity, LogEntry)
 
 

@@ -27,7 +27,7 @@ WEBHOOK = {
     "webhook_authorization": {"method": "bearer", "token": "never-to-be-seen-again-4711"},
 }
 STALE = "This value has changed since you opened the page."
-# Each page with a form, except the pages of rows: its URL, the button that saves, a field, and two new values of the field.
+# Each page with a form that is not the page of a row: its route and its values, the button that saves, a field, and two new values.
 PAGES = {
     "branding": ("admin:authapi_branding", {}, {"save": "Save"}, "borders__widget_corner_radius", "7", "9"),
     "second factors": ("admin:authapi_second_factors", {}, {}, "remembered_days", "11", "12"),
@@ -68,7 +68,7 @@ def sent_by(page: str) -> dict[str, Any]:
             for name, value in form.form_values():
                 # HTML ignores a line break at the start of a textarea.
                 sent.setdefault(name, []).append(value.removeprefix("\n"))
-            # lxml leaves out text fields without a value. Browsers send them.
+            # lxml leaves out text fields without a value, but browsers send these fields.
             empty = form.xpath(".//input[@name and not(@value) and not(@disabled) and not(@type='checkbox' or @type='radio')]")
             return {**{field.name: "" for field in empty}, **sent}
     raise AssertionError("The page has no form with digests.")

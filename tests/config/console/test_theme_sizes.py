@@ -17,7 +17,8 @@ SHEETS = sorted(path.name for path in THEME.glob("*.css") if path.name not in OT
 STEPS = {0, *DISTANCES}
 _SIZE = re.compile(r"font-size: ([^;}]+)")
 _DISTANCE = re.compile(r"(?<![\w-])(?:padding|margin|gap|row-gap|column-gap)(?:-[a-z-]+)?: ([^;}]+)")
-# The padding of badges, the navigation that Django moves out of the page, and the room for the button that copies a line.
+# Distances that are no steps of the scale: the padding of badges, the navigation that Django moves out of the page, and the room for the
+# button that copies a line.
 _EXCEPTIONS = {("admin.css", 1), ("dashboard.css", 1), ("admin.css", 233), ("setup.css", 44)}
 
 

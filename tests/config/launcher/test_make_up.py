@@ -120,7 +120,7 @@ def block(checkout: Checkout) -> str:
     return checkout.up()
 
 
-def test_the_facts_file_is_complete_and_private(checkout: Checkout, block: str) -> None:
+def test_the_file_up_json_is_complete_and_all_files_of_make_up_are_private(checkout: Checkout, block: str) -> None:
     facts = checkout.facts()
 
     assert set(facts) == MEMBERS

@@ -1,4 +1,4 @@
-"""Child processes in a user namespace. Each test starts them from a separate process, because a process cannot remove a fork hook."""
+"""Child processes in a user namespace. Each test starts them from a separate process, because tests register fork hooks, which no process can remove."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _read_to_the_end(client: socket.socket) -> bytes:
     return read
 
 
-def test_an_endless_head_is_refused(client: socket.socket) -> None:
+def test_an_endless_request_head_is_refused(client: socket.socket) -> None:
     client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n")
     line = b"x-more: " + b"a" * 1000 + b"\r\n"
     with pytest.raises(ConnectionError):
@@ -200,7 +200,9 @@ def test_a_silent_connection_is_closed(monkeypatch: pytest.MonkeyPatch, applicat
         assert _read_to_the_end(client) == b""
 
 
-def test_the_second_head_of_a_connection_also_has_a_deadline(monkeypatch: pytest.MonkeyPatch, application: Application) -> None:
+def test_the_head_of_the_second_request_on_a_connection_also_has_a_deadline(
+    monkeypatch: pytest.MonkeyPatch, application: Application
+) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.3)
     with _serving(application) as address, socket.create_connection(address, timeout=10) as client:
         client.sendall(b"GET /first HTTP/1.1\r\nhost: a\r\n\r\n")

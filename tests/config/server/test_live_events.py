@@ -66,7 +66,7 @@ def test_no_event_of_another_tenant_arrives(web: WebProcess, tenant: Tenant) -> 
     assert other.tenant.pk.encode() not in live.body
 
 
-def test_the_type_filter_and_the_last_event_id_work_as_for_clients(web: WebProcess, tenant: Tenant) -> None:
+def test_the_live_page_can_use_the_type_filter_and_the_last_event_id_like_clients(web: WebProcess, tenant: Tenant) -> None:
     target, browser = make_target(tenant, web.address), browser_of(new_staff(tenant))
     with watch(web, tenant, browser) as live:
         start = live.opened().id

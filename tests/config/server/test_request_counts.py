@@ -64,7 +64,7 @@ def test_a_failing_application_is_counted_as_500_and_its_error_is_raised() -> No
 
 
 @pytest.mark.parametrize("path", ["/api/v2/events", "/admin/events/live/acme/stream"])
-def test_streams_are_passed_on_without_counting(path: str) -> None:
+def test_requests_for_streams_are_not_counted(path: str) -> None:
     def total() -> float:
         return sum(s.value for metric in REGISTRY.collect() if metric.name == "http_requests" for s in metric.samples)
 

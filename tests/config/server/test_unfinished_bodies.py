@@ -93,7 +93,7 @@ def test_memory_of_unfinished_bodies_is_bounded_and_freed(web: WebProcess, tenan
     bodies = Unfinished(web, tenant, count=COUNT, addresses=COUNT)
     try:
         bodies.send_all()
-        # 64 bodies of a MiB fit; the server refuses all others.
+        # The server keeps at most 64 bodies of a MiB, and refuses all others.
         eventually(lambda: bodies.refused() >= COUNT - 70, seconds=60)
         # Without the bound, the bodies would use 1,000 MiB. The server frees refused bodies at once, even while clients are connected.
         eventually(lambda: resident(web) - before < 120 * MIB, seconds=60)
@@ -104,7 +104,9 @@ def test_memory_of_unfinished_bodies_is_bounded_and_freed(web: WebProcess, tenan
     eventually(lambda: resident(web) - before < 20 * MIB, seconds=60)
 
 
-def test_unfinished_bodies_of_an_address_do_not_block_a_token_request_from_the_same_address(web: WebProcess, tenant: Tenant) -> None:
+def test_unfinished_bodies_from_an_ip_address_do_not_block_a_token_request_from_the_same_ip_address(
+    web: WebProcess, tenant: Tenant
+) -> None:
     registered = granted_client(tenant)
     bodies = Unfinished(web, tenant, count=20, addresses=1)
     try:

@@ -120,7 +120,7 @@ def test_oidcc_registration_jwks_uri(provider: Provider, key_server: ThreadingHT
 
 @pytest.fixture
 def key_server() -> Iterator[ThreadingHTTPServer]:
-    """The URI at which a client publishes its key."""
+    """A server at which a client publishes its key."""
     content = json.dumps({"keys": [jwk_of("second", kid="published")]}).encode()
 
     class Handler(BaseHTTPRequestHandler):

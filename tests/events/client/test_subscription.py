@@ -61,7 +61,7 @@ def test_a_stream_cut_at_every_byte_is_read_exactly_once() -> None:
             assert events(subscription(server), 5) == [b'{"number":%d}' % number for number in range(1, 6)], cut
 
 
-def test_an_event_that_the_caller_did_not_finish_is_yielded_again() -> None:
+def test_the_offset_advances_only_when_the_caller_has_finished_its_work_on_the_event() -> None:
     with misbehaving(lambda _, wire: wire.stream(OPENING + frame(1) + frame(2))) as server:
         reader = subscription(server)
         happenings = reader.happenings()

@@ -116,7 +116,7 @@ def headers_alone(wire: Wire) -> None:
 
 def drop_by_drop(wire: Wire) -> None:
     wire.stream(OPENING[:5], end=False)
-    time.sleep(0.7)  # The server is slow.
+    time.sleep(0.7)  # A slow server sends the opening in two parts.
     wire.chunk(OPENING[5:])
     wire.chunk(HEARTBEAT)
     wire.hold()
@@ -134,7 +134,7 @@ def no_heartbeat(wire: Wire) -> None:
 
 def until_the_end(wire: Wire) -> None:
     wire.send(b"HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store, no-transform\r\n\r\n" + OPENING)
-    time.sleep(0.2)  # Without chunks, only time separates two writes.
+    time.sleep(0.2)  # Without chunks, the client can only separate the two writes by the time between them.
     wire.send(HEARTBEAT)
     wire.hold()
 
@@ -172,7 +172,7 @@ def test_a_compressing_proxy_is_detected_by_offering_encodings() -> None:
         if "gzip" not in request.headers["accept-encoding"]:
             a_good_service(request, wire)
         elif not refused_well(request, wire):
-            # The compressor has read the opening of the stream and sends only its own header.
+            # The proxy holds the compressed opening back, and sends only the ten bytes of the gzip header.
             wire.stream(gzipped(OPENING)[:10], end=False, extra=b"Content-Encoding: gzip\r\nServer: nginx\r\n")
             wire.hold()
 
@@ -206,7 +206,7 @@ def ending_after(seconds: float, last: bytes) -> Callable[[Wire], None]:
     def stream(wire: Wire) -> None:
         wire.stream(OPENING, end=False)
         wire.chunk(HEARTBEAT)
-        time.sleep(seconds)  # The connection stays open for this long.
+        time.sleep(seconds)  # The stream lasts for this time before its last message.
         wire.chunk(last)
 
     return stream

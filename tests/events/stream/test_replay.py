@@ -109,7 +109,7 @@ def test_streams_at_the_same_position_share_one_read() -> None:
     run_story(story)
 
 
-def test_unused_pages_are_dropped() -> None:
+def test_pages_are_dropped_after_a_time_without_use() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head = 300
@@ -130,7 +130,7 @@ def test_unused_pages_are_dropped() -> None:
     run_story(story)
 
 
-def test_pages_of_a_rewritten_log_are_read_again() -> None:
+def test_after_a_log_is_forgotten_its_pages_are_read_again() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 300

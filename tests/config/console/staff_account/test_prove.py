@@ -36,7 +36,7 @@ def rotation(client: AuthClient) -> str:
 
 @pytest.fixture
 def browser(staff: Staff) -> Client:
-    """Return a browser whose session was proven some time ago."""
+    """Return a browser whose session has an expired proof."""
     browser = browser_of(staff)
     grow_old(browser)
     return browser
