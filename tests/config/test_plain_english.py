@@ -1,4 +1,4 @@
-"""The check for plain English: the sentences that the check refuses, the texts that it reads, and the paths in which it must find nothing."""
+"""The check for plain English: the sentences that the check refuses, the texts that it reads, and the paths where it must find nothing."""
 
 from __future__ import annotations
 

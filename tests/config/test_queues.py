@@ -16,6 +16,6 @@ def test_deliveries_have_their_own_queue() -> None:
     assert {queue_of(task) for task in (RUN_JOB, nudges.DISPATCH, nudges.PROBE)} == {"work"}
 
 
-def test_a_worker_reads_every_queue_that_has_a_writer() -> None:
+def test_a_worker_reads_every_queue_to_which_the_service_writes() -> None:
     assert set(app.amqp.queues.consume_from) == {"work", "deliveries"}
     assert app.conf.broker_transport_options.get("queue_order_strategy", "round_robin") == "round_robin"

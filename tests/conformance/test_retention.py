@@ -68,7 +68,7 @@ def test_the_410_after_a_restore_names_a_cursor_of_the_new_epoch(target: Target)
         assert [block.message["event"]["n"] for block in stream.events(2)] == [1, 2]
 
 
-def test_the_cursor_of_an_idle_tenant_opens_a_stream_at_any_age(target: Target) -> None:
+def test_a_cursor_at_the_end_of_an_idle_log_opens_a_stream_at_any_age(target: Target) -> None:
     fill_log(target.tenant.pk, 4, recorded_at=LONG_AGO)
     prune_log(DueLog(target.tenant.pk, 0, 4))
     with target.subscribe({"from": _sealed(target, 4)}) as stream:

@@ -1,4 +1,4 @@
-"""Child processes in a user namespace. Each test starts them from a separate process, because tests register fork hooks, which no process can remove."""
+"""Child processes in a user namespace. Each test starts them from a separate process: a fork hook cannot be removed again."""
 
 from __future__ import annotations
 

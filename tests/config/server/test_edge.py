@@ -62,7 +62,7 @@ def _asked(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",), *, 
 async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b"",), *, stays: bool = False) -> Answer:
     """Return the answer to a request with this body. The client disconnects after the last chunk, unless `stays` is true.
 
-    Django requires `stays`, because it cancels a request whose client disconnects.
+    Tests with a Django application need `stays`, because Django cancels a request whose client disconnects.
     """
     waiting = list(chunks)
     sent: list[Any] = []

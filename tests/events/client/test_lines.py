@@ -56,7 +56,7 @@ def test_control_characters_in_the_text_of_a_user_never_reach_the_terminal(name:
 
 
 @given(st.binary())
-def test_the_line_shows_a_message_that_is_not_an_event(data: bytes) -> None:
+def test_a_message_that_is_not_an_event_gives_a_printable_line(data: bytes) -> None:
     assert event_line("user.created", data).isprintable()
 
 

@@ -57,7 +57,7 @@ def test_the_age_of_unread_events_begins_when_their_hint_arrives() -> None:
     run_story(story)
 
 
-def test_the_age_between_two_pages_is_the_age_of_the_last_read_event() -> None:
+def test_between_two_pages_the_lag_has_the_age_of_the_last_read_event() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head, log.page_size = 20, 10
