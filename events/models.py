@@ -22,7 +22,9 @@ class Event(models.Model):
     event_id = models.CharField(max_length=26, unique=True)
     tenant_id = models.CharField(max_length=63)
     type = models.CharField(max_length=64)
-    root = models.CharField(max_length=400, help_text="The document whose changes stay in order, as <kind>:<id>.")
+    root = models.CharField(
+        max_length=400, help_text="The root: the document, or its parent, whose events are delivered in order, as <kind>:<id>."
+    )
     time = models.DateTimeField()
     body = models.BinaryField()
     trace = models.BinaryField(null=True, help_text="Trace and span of the recording, 24 bytes; only while tracing is on (ADR 0135).")
@@ -88,7 +90,9 @@ class Head(models.Model):
         help_text="The id of the built-in stream. Every event that GET /events returns contains this id.",
     )
     timeline = models.BigIntegerField(
-        null=True, help_text="The timeline of PostgreSQL on which the last event got its position. Each recovery begins a new timeline."
+        null=True,
+        help_text="The timeline of PostgreSQL on which the last event got its position. Each promotion, and each recovery to a point in "
+        "time, begins a new timeline.",
     )
 
     def __str__(self) -> str:

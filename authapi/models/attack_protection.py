@@ -23,7 +23,7 @@ class AddressBlock(UnrecordedOwned):
         verbose_name_plural = "blocked addresses"
         constraints = [models.UniqueConstraint(fields=["tenant", "address", "stage"], name="authapi_addressblock_unique")]
         indexes = [
-            # Serves the list in the admin, whose pages start after a key.
+            # Serves the list in the admin: each page starts after the last row of the page before.
             models.Index(fields=["tenant", "id"], name="authapi_addressblock_listed"),
             models.Index(fields=["ends_at"], name="authapi_addressblock_expired"),
         ]
@@ -47,7 +47,7 @@ class KnownBrowser(UnrecordedOwned):
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "digest"], name="authapi_knownbrowser_unique")]
         indexes = [
-            # Serves the list in the admin, whose pages start after a key.
+            # Serves the list in the admin: each page starts after the last row of the page before.
             models.Index(fields=["tenant", "id"], name="authapi_knownbrowser_listed"),
             models.Index(fields=["last_seen_at"], name="authapi_knownbrowser_expired"),
         ]

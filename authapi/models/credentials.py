@@ -109,7 +109,7 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
         swappable = "OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL"
         constraints = [models.UniqueConstraint(fields=["token_checksum", "revoked"], name="authapi_refreshtoken_checksum_unique")]
         indexes = [
-            # Serves the list in the admin, whose pages start after a key.
+            # Serves the list in the admin: each page starts after the last row of the page before.
             models.Index(fields=["tenant", "id"], name="authapi_refreshtoken_listed"),
             # These two indexes find all tokens of one login at one client, which are revoked after the reuse of a rotated token.
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),

@@ -12,7 +12,7 @@ class ProviderMetadata(UnrecordedOwned):
 
     connection = models.OneToOneField("identity.Connection", on_delete=models.CASCADE, related_name="+")
     address = models.CharField(max_length=2048)
-    document = models.JSONField(null=True, help_text="The used parts of the document; empty until the first successful fetch.")
+    document = models.JSONField(null=True, help_text="The parts of the metadata that logins use; empty until the first successful fetch.")
     problem = models.CharField(max_length=500, blank=True, help_text="Why the last attempt failed.")
     fetched_at = models.DateTimeField(null=True)
     # The time of the last attempt. It is also a lease: another process may begin an attempt only some seconds later.
@@ -20,7 +20,7 @@ class ProviderMetadata(UnrecordedOwned):
     due_at = models.DateTimeField()
 
     class Meta(UnrecordedOwned.Meta):
-        # Finds the due documents of all tenants.
+        # Finds the providers of all tenants whose metadata is due.
         indexes = [models.Index(fields=["due_at"], name="authapi_providermetadata_due")]
         ordering = ("id",)
 

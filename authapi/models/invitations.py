@@ -56,7 +56,7 @@ class Invitation(UnrecordedOwned):
         indexes = [
             # Serves the list of an organization, newest first.
             models.Index(fields=["organization", "created_at", "id"], name="authapi_invitation_list"),
-            # Serves the list in the admin, whose pages start after a key.
+            # Serves the list in the admin: each page starts after the last row of the page before.
             models.Index(fields=["tenant", "created_at", "id"], name="authapi_invitation_listed"),
             # Finds the invitation of a link in a mail.
             models.Index(fields=["tenant", "mail_digest"], name="authapi_invitation_mailed"),

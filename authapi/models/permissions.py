@@ -35,7 +35,7 @@ class RolePermission(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["role", "permission"], name="authapi_rolepermission_unique")]
-        # Serves the list in the admin, whose pages start after a key.
+        # Serves the list in the admin: each page starts after the last row of the page before.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_rolepermission_listed")]
         ordering = ("created_at", "id")
 
@@ -52,7 +52,7 @@ class UserPermission(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["user", "permission"], name="authapi_userpermission_unique")]
-        # Serves the list in the admin, whose pages start after a key.
+        # Serves the list in the admin: each page starts after the last row of the page before.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_userpermission_listed")]
         ordering = ("created_at", "id")
 
@@ -69,7 +69,7 @@ class OrganizationClientGrant(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "client_grant"], name="authapi_organizationclientgrant_unique")]
-        # Serves the list in the admin, whose pages start after a key.
+        # Serves the list in the admin: each page starts after the last row of the page before.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_orggrant_listed")]
         ordering = ("created_at", "id")
 

@@ -95,7 +95,7 @@ class SessionClient(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["session", "client", "protocol"], name="authapi_sessionclient_protocol")]
-        # Serves the list in the admin, whose pages start after a key.
+        # Serves the list in the admin: each page starts after the last row of the page before.
         indexes = [models.Index(fields=["tenant", "id"], name="authapi_sessionclient_listed")]
         ordering = ("id",)
 

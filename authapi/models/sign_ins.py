@@ -22,7 +22,7 @@ class LoginFailures(UnrecordedOwned):
         verbose_name = verbose_name_plural = "failed logins"
         constraints = [models.UniqueConstraint(fields=["connection", "identifier", "ip"], name="authapi_loginfailures_unique")]
         indexes = [
-            # Serves the list in the admin, whose pages start after a key.
+            # Serves the list in the admin: each page starts after the last row of the page before.
             models.Index(fields=["tenant", "id"], name="authapi_loginfailures_listed"),
             models.Index(fields=["tenant", "identifier"], name="authapi_loginfailures_found"),
             models.Index(fields=["last_failed_at"], name="authapi_loginfailures_expired"),
@@ -61,7 +61,7 @@ class AccountTicket(UnrecordedOwned):
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_accountticket_unique")]
         indexes = [
             models.Index(fields=["expires_at"], name="authapi_accountticket_expired"),
-            # Serves the list in the admin, whose pages start after a key.
+            # Serves the list in the admin: each page starts after the last row of the page before.
             models.Index(fields=["tenant", "created_at", "id"], name="authapi_accountticket_listed"),
         ]
         ordering = ("-created_at",)

@@ -69,7 +69,7 @@ class OrganizationConnection(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "connection"], name="identity_organizationconnection_unique")]
-        # Serves the list in the admin, whose pages start after a key.
+        # Serves the list in the admin: each page starts after the last row of the page before.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orgconnection_listed")]
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class OrganizationMember(OrganizationRelation):
         # The members of an organization, oldest first.
         indexes = [
             models.Index(fields=["organization", "created_at", "id"], name="identity_orgmember_list"),
-            # Serves the list in the admin, whose pages start after a key.
+            # Serves the list in the admin: each page starts after the last row of the page before.
             models.Index(fields=["tenant", "id"], name="identity_orgmember_listed"),
         ]
 
@@ -103,7 +103,7 @@ class OrganizationMemberRole(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["member", "role"], name="identity_organizationmemberrole_unique")]
-        # Serves the list in the admin, whose pages start after a key.
+        # Serves the list in the admin: each page starts after the last row of the page before.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orgmemberrole_listed")]
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ class OrganizationGroupRole(OrganizationRelation):
 
     class Meta(OrganizationRelation.Meta):
         constraints = [models.UniqueConstraint(fields=["organization", "group", "role"], name="identity_organizationgrouprole_unique")]
-        # Serves the list in the admin, whose pages start after a key.
+        # Serves the list in the admin: each page starts after the last row of the page before.
         indexes = [models.Index(fields=["tenant", "id"], name="identity_orggrouprole_listed")]
 
     def __str__(self) -> str:

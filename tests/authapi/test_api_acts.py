@@ -85,8 +85,10 @@ def test_the_header_of_an_api_has_buttons_for_a_permission_a_test_and_a_grant(br
     assert primary_of(head_of(browser, api, "permissions")) == []
 
 
-def test_an_api_with_a_signing_secret_offers_a_new_secret(browser: Browser, signed: ApiResource) -> None:
-    assert "New signing secret" in menu_of(head_of(browser, signed))
+def test_only_an_api_with_a_secret_offers_a_new_secret(browser: Browser, signed: ApiResource) -> None:
+    assert "Create new signing secret" in menu_of(head_of(browser, signed))
+    unsigned = create_api_resource(tenant_id=signed.tenant_id, identifier="https://unsigned.example.test/")
+    assert "Create new signing secret" not in menu_of(head_of(browser, unsigned))
 
 
 def test_the_management_api_is_granted_and_neither_changed_nor_deleted(browser: Browser, tenant: Tenant) -> None:
