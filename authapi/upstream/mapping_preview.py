@@ -1,4 +1,7 @@
-"""Shows the profile that a login with given claims would store. Calls the functions of a login, sends no request and stores nothing."""
+"""Shows the profile that a login with given claims would store.
+
+Calls the functions that a real login calls, but sends no request and stores nothing.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _MOST_PROVIDERS = 512
 
 @dataclass(frozen=True)
 class Metadata:
-    """The exact issuer and the addresses of a provider. Addresses of the connection replace addresses from discovery."""
+    """The issuer and the addresses of a provider. An address in the options of the connection replaces the address that discovery found."""
 
     issuer: str
     addresses: Mapping[str, str]
@@ -65,15 +65,15 @@ def _load_document(url: str) -> dict[str, Any]:
     return ProviderSession().get_json(url)
 
 
-# Keyed by address, because a document is the same for every tenant.
+# The key is only the address of the document, without a tenant: at one address, every tenant gets the same document.
 documents: Remembered[str, dict[str, Any]] = Remembered(_load_document, seconds=_REMEMBERED_SECONDS, limit=_MOST_PROVIDERS)
 
 
 def metadata_of(provider: Provider) -> Metadata:
-    """Return the metadata of a provider. Raises `UpstreamFailed`, also if a document names another issuer than expected."""
+    """Return the metadata of a provider. Raises `UpstreamFailed`, also if its discovery document names an unexpected issuer."""
     if provider.needs_discovery:
         return discovered(provider)
-    # A provider of plain OAuth 2.0 has no issuer. Its authorization endpoint identifies the provider.
+    # A provider of plain OAuth 2.0 has no issuer, so its authorization endpoint takes the place of the issuer.
     return Metadata(provider.issuer or provider.addresses.get("authorization_endpoint", ""), provider.addresses)
 
 
@@ -96,7 +96,10 @@ def _is_expected(provider: Provider, issuer: str) -> bool:
 
 
 def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
-    """Return the keys at a JWKS address. With `is_key_unknown`, the keys are fetched again, because a key is missing in the cache."""
+    """Return the keys at a JWKS address.
+
+    `is_key_unknown`: a token names a key that is not in the cache, so fetch the keys again, unless they were fetched a moment ago.
+    """
     document = documents.get(address, max_age=_UNKNOWN_KEY_SECONDS if is_key_unknown else None)
     keys = document.get("keys")
     if not isinstance(keys, list):

@@ -1,4 +1,4 @@
-"""Refreshes stored metadata of providers: finds the documents that are due, and fetches one of them."""
+"""Refreshes stored metadata of providers: finds the documents that must be fetched again, and fetches one document for each call."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def source_of(connection: Connection) -> tuple[str, Reader] | None:
 
 
 def due_metadata() -> list[int]:
-    """Return the due documents of all tenants, longest overdue first."""
+    """Return the row ids of at most `_AT_ONCE` documents of all tenants that must be fetched again, longest overdue first."""
     due = of_running_tenants(ProviderMetadata.all_tenants.filter(due_at__lte=timezone.now())).order_by("due_at")
     return list(due.values_list("pk", flat=True)[:_AT_ONCE])
 
 
 def refresh(row_id: int) -> bool:
     """Fetch one document if it is still due; tell whether this call fetched it. Of concurrent calls, one fetches the document."""
-    # The worker gets the id of the row only; the row names its tenant.
+    # The task of the worker has only the id of the row, so this query reads the rows of all tenants.
     due = of_running_tenants(ProviderMetadata.all_tenants.filter(pk=row_id, due_at__lte=timezone.now()))
     row = due.select_related("connection").first()
     if row is None:
@@ -56,11 +56,14 @@ def refresh(row_id: int) -> bool:
             return False
         return fetch(row.connection, *source) is not None
     except UpstreamFailed:
-        # The row stores the error, and the admin shows it.
+        # `fetch` has stored the error in the row, and the admin shows it.
         return False
 
 
 def fetch_now(connection: Connection) -> Document | None:
-    """Fetch the metadata at once, because an administrator has changed the provider; None without a fetch. Raises `UpstreamFailed`."""
+    """Fetch the metadata at once, because an administrator has changed the provider.
+
+    Raises `UpstreamFailed`. Return None if there is no metadata address, or if another process is fetching the document.
+    """
     source = source_of(connection)
     return fetch(connection, *source, is_urgent=True) if source is not None else None

@@ -23,10 +23,10 @@ def openid_proven(
     *,
     form: Mapping[str, Any],
 ) -> Proven:
-    """Return the login of the checked claims of an ID token. Raises `UpstreamFailed`.
+    """Return the verified login that the checked claims of an ID token describe. Raises `UpstreamFailed`.
 
-    `read_userinfo` returns the answer of the userinfo endpoint, or None if the endpoint cannot be read. This function is called only if the
-    ID token has too few claims. `form` has the claims that the browser posted with the code; claims of the ID token override them.
+    `read_userinfo` returns the answer of the userinfo endpoint, or None if the endpoint cannot be read. `read_userinfo` is called only if
+    the ID token has too few claims. `form` has the claims that the browser posted with the code; claims of the ID token override them.
     """
     sent = {ID_TOKEN: id_token, **({FORM: form} if form else {})}
     claims = judged_claims(rules, {**form, **id_token})
@@ -36,7 +36,7 @@ def openid_proven(
     # OpenID Connect Core 1.0, 5.3.2: without this check the answer may describe another user.
     if userinfo.get("sub") != claims["sub"]:
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, ANOTHER_SUBJECT)
-    # Leave out the userinfo claims that `rules.fields` defines: only the expressions of the provider decide, for example, whether an email
-    # address is verified.
+    # `rules.fields` has an expression for some claims, such as `email_verified`. Leave these claims out of the userinfo answer: only the
+    # result of the expression counts.
     used = {name: value for name, value in userinfo.items() if name not in rules.fields}
     return Proven(claims, used, sent={**sent, USERINFO: userinfo})

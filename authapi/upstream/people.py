@@ -51,7 +51,7 @@ def known_user(connection: Connection, subject: str) -> User | None:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """The effect of a login with a subject now. `user` is None if the login would create the user or would fail."""
+    """What a login with a subject would do now. `user` is None if the login would create the user or would fail."""
 
     user_id: str = ""
     user: User | None = None
@@ -60,7 +60,7 @@ class Foreseen:
 
 
 def foreseen(connection: Connection, subject: str, *, email: str) -> Foreseen:
-    """Return the effect that a login with this subject would have now.
+    """Return what a login with this subject would do now.
 
     Changes nothing. `email` is empty if the profile has no email address.
     """
@@ -90,8 +90,8 @@ def _is_taken(connection: Connection, email: str, *, user: User | None) -> bool:
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user with this subject, and whether the subject is the user's primary identity. None if there is no such user."""
     if connection.has_named_ids and subject.startswith(f"{connection.name}|"):
-        # `user_id_of` adds no prefix to such a subject. So the id would equal the id of another user, whose subject is the part after the
-        # prefix.
+        # `user_id_of` adds no prefix to a subject that already begins with the prefix. So the user id would equal the id of another user,
+        # whose subject is the part after the prefix.
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject has the form of a user id.")
     try:
         user_id = user_id_of(connection, subject)

@@ -12,7 +12,7 @@ from django.core.validators import validate_email
 
 _LONGEST = {"name": 300, "nickname": 300, "given_name": 150, "family_name": 150, "picture": 2048, "email": 254}
 _TEMPLATE = re.compile(r"\$\{context\.(tokenset|userinfo)\.([A-Za-z0-9_:/.-]{1,200})\}")
-# The claims that the profile uses without a map.
+# The claims that become profile fields if the connection has no attribute map.
 STANDARD_CLAIMS = frozenset(
     {
         *("name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
@@ -30,7 +30,7 @@ def needs_userinfo(claims: Mapping[str, Any]) -> bool:
 
 
 def named_claims(attribute_map: Any) -> frozenset[str]:
-    """Return the names of the claims in the templates of a map."""
+    """Return the names of the claims in the templates of an attribute map."""
     return frozenset(name for template in _attributes(attribute_map).values() for _, name in _TEMPLATE.findall(template))
 
 
@@ -72,7 +72,7 @@ def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, 
 
 
 def _proven_address(address: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an email address that a map set.
+    """Return an email address that an attribute map has produced, and whether it is verified.
 
     It is verified only if the claims contain the same address and state that this address is verified.
     """

@@ -39,10 +39,10 @@ _GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimRules:
-    """How a connection reads the claims of its provider. A connection that is not complete yet has rules, too."""
+    """How a connection reads the claims of its provider. A connection that still lacks required options has rules, too."""
 
     row: KnownProvider = OPENID
-    # Claims as expressions over the profile. They replace or extend the expressions in the table.
+    # Claims as expressions over the profile. They replace or extend the expressions of `row`, the entry in the table of known providers.
     fields: Mapping[str, str] = field(default_factory=dict)
     hosted_domains: tuple[str, ...] = ()
 
@@ -84,7 +84,7 @@ class Provider(ClaimRules):
             raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "app_secret is not a private key of the provider.") from error
 
     def expected_issuer(self, issuer: str, claims: Mapping[str, Any]) -> str:
-        """Return the issuer that signed claims must name; `issuer` is the issuer that got the request."""
+        """Return the issuer that signed claims must name; `issuer` is the issuer to which the request was sent."""
         if TENANT_ID in issuer:
             return issuer.replace(TENANT_ID, _directory_of(claims))
         named = claims.get("iss")

@@ -67,7 +67,7 @@ def fetch(connection: Connection, address: str, read: Reader, *, is_urgent: bool
 
 
 def known_row(connection: Connection) -> Row | None:
-    """Return the stored row of a connection's provider, for pages; None if there is none."""
+    """Return the stored row of a connection's provider, for pages; None if no metadata has been requested yet."""
     return _row_of(connection)
 
 
@@ -82,7 +82,10 @@ def _row_of(connection: Connection) -> Row | None:
 
 
 def _fetched(connection: Connection, address: str, read: Reader, *, not_since: timedelta) -> ProviderMetadata | None:
-    """Fetch and store the document; None if an attempt began less than `not_since` ago. Stores an error, then raises `UpstreamFailed`."""
+    """Fetch and store the document; None if another fetch began less than `not_since` ago.
+
+    Stores an error, then raises `UpstreamFailed`.
+    """
     row_id = _claimed(connection, address, not_since)
     if row_id is None:
         return None
@@ -92,7 +95,7 @@ def _fetched(connection: Connection, address: str, read: Reader, *, not_since: t
         found = read(_downloaded(connection.tenant_id, address), allows_http=settings.OUTBOUND_ALLOW_HTTP)
     except (MetadataUnreadable, OutboundError, NoTurn) as error:
         problem = "Too many requests of the tenant are waiting for servers." if isinstance(error, NoTurn) else str(error)
-        # A stored document from another address is no longer valid.
+        # If the address has changed, the stored document is from the old address and no longer valid.
         rows.exclude(address=address).update(document=None, fetched_at=None)
         rows.update(address=address, problem=problem[:500], due_at=now + _AFTER_FAILURE)
         raise UpstreamFailed(LoginCase.UPSTREAM_UNREACHABLE, f"The metadata of the provider is unavailable: {problem}") from error

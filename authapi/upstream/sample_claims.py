@@ -48,8 +48,8 @@ class Sample:
     tested_at: datetime | None = None
     # The claims of the test that are not stored.
     left_out: Sequence[str] = ()
-    # True if the last successful test stored no claims that fit the connection. Then an earlier version ran the test, or the protocol of
-    # the connection has changed since.
+    # True if the last successful test stored no claims that fit the connection. The reason is that an earlier version of this service ran
+    # the test, or that the protocol of the connection was changed after the test.
     is_outdated: bool = False
     test_id: int | None = None
 
@@ -115,8 +115,8 @@ def keeps_claims(connection: Connection) -> bool:
 def _openid(mapped: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of an ID token, and the claims of a userinfo answer if a template names a userinfo claim.
 
-    A login reads the userinfo endpoint only if the ID token has too few claims. So the sample then has the standard claims in the userinfo
-    answer and not in the ID token.
+    A login reads the userinfo endpoint only if the ID token has too few claims. So if a template names a userinfo claim, the sample has the
+    standard claims in the userinfo answer and not in the ID token.
     """
     claims = _claims(mapped)
     if not claims[USERINFO]:
@@ -136,7 +136,8 @@ def _attributes(mapped: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _claims(mapped: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Return a sample value for each claim in the templates, by source.
+    """Return a sample value for each claim in the templates: the claims of the ID token (`tokenset`), and the claims of the userinfo
+    answer.
 
     A claim that is alone in its template gets the sample value of the field. Other claims get the sample value for their own name, or the
     name itself.

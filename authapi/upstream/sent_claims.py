@@ -21,9 +21,9 @@ ID_TOKEN, USERINFO = "id_token", "userinfo"
 # claims.
 FORM = "form"
 NAME_ID, NAME_ID_FORMAT, ATTRIBUTES = "name_id", "name_id_format", "attributes"
-# The JSON of a profile, as the calls of a provider of OAuth 2.0 return it. A test does not store this part.
+# The part with the JSON of a profile, as the calls of a provider of OAuth 2.0 return it. A test does not store this part.
 DOCUMENT = "document"
-# The claims that the expressions of the provider return for such a profile.
+# The part with the claims that the expressions of the provider return for this JSON.
 CLAIMS = "claims"
 # Maximum size of one claim, in bytes. The longest value in a profile, the URL in `picture`, has at most 2,048 characters.
 _LONGEST_CLAIM = 4 * 1024
@@ -32,7 +32,8 @@ _LONGEST_NAME = 512
 _MOST_CHARACTERS = 64 * 1024
 # Maximum number of claims: the sample form has this number of rows.
 _MOST_CLAIMS = 200
-# A preview makes the checks of a login: `sub` of the userinfo answer must equal `sub` of the ID token, and `hosted_domains` compares `hd`.
+# A preview needs these claims for the checks of a login: `sub` of the userinfo answer must equal `sub` of the ID token, and
+# `hosted_domains` must contain `hd`.
 ALWAYS_KEPT = frozenset({"sub", "hd"})
 
 
@@ -48,8 +49,8 @@ def kept_claims(sent: Mapping[str, Any], *, read: Collection[str] = ALWAYS_KEPT)
     """Return the claims to store, with their types; `read` has the names of the claims that the connection reads.
 
     A claim is stored whole or not at all, because a preview with a shortened value could show a wrong profile. Claims are left out if
-    they are secrets, if they are too long or too many, or if the database cannot store them. The claims that the connection reads come
-    first, so that other claims do not use up the space.
+    they are secrets, if they are too long or too many, or if the database cannot store them. The claims that the connection reads are
+    stored first, so that other claims do not use up the permitted size.
     """
     parts: dict[str, Any] = {}
     left_out: list[str] = []
@@ -76,7 +77,7 @@ def is_hidden_attribute(names: Sequence[str], values: Sequence[str], *, read: Co
 
 
 def stored_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the profile of a login without values that are tokens: a map can copy a token from a claim."""
+    """Return the profile of a login without values that are tokens: an attribute map can copy a token from a claim."""
     return {name: value for name, value in profile.items() if not is_secret_claim(None, value)}
 
 

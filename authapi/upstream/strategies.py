@@ -28,8 +28,9 @@ Kept = Mapping[str, Any]
 class ProviderLogout:
     """How a logout reaches the provider.
 
-    With `trip`, the browser visits the provider after all clients, and returns with an answer. With `then`, the logout ends at the
-    provider. `trip` makes the round trip. Its argument is a handle, which the provider repeats in its answer.
+    One of the two members is set. `then` is the last request of the logout: the browser goes to the provider after all clients, and the
+    provider sends it to the address to return to. `trip` makes a round trip: the browser visits the provider after all clients, and returns
+    with an answer. The argument of `trip` is a handle, which the provider repeats in its answer.
     """
 
     then: BrowserCall | None = None
@@ -83,7 +84,7 @@ def speaker_of(connection: Connection) -> Speaker | None:
     """Return the protocol of a connection; None if users cannot log in through this connection."""
     if connection.strategy in saml_options.STRATEGIES:
         return SAML
-    # This check precedes OpenID Connect, because Entra supports both protocols.
+    # Check this before OpenID Connect: a connection to Entra can use either protocol, and its options select WS-Federation.
     if is_wsfed(connection.strategy, connection.options):
         return WSFED
     return OIDC if connection.strategy in oidc_provider.STRATEGIES else None

@@ -1,6 +1,6 @@
 """Logs a user in by a token of an external issuer. A token exchange profile defines which tokens of a type are accepted for which users.
 
-The upstream service runs an action of the tenant for this purpose. This service runs no code of tenants: it checks the signature, issuer,
+In the upstream service, code of the tenant makes this decision. This service runs no code of tenants: it checks the signature, issuer,
 audience and times of the token with the values of the profile, and accepts each token once.
 """
 
@@ -215,7 +215,7 @@ def _own_keys(profile: TokenExchangeProfile, *, is_key_unknown: bool = False) ->
 
 def _note(client: Client, profile: TokenExchangeProfile, sender: Sender, *, user: User | None = None, problem: str = "") -> None:
     if problem and not REFUSED_EXCHANGES.takes(client.tenant_id, client.client_id):
-        # Any sender can name a public client, which does not authenticate. A flood of tokens must not fill the log.
+        # Any sender can name a public client, which does not authenticate. A flood of tokens must not fill the sign-in log.
         return
     sign_in_log.note(
         tenant_id=client.tenant_id,

@@ -1,7 +1,8 @@
-"""Runs a hot endpoint: checks method and body size, finds the host, calls the endpoint, charges a rate limit, and maps errors.
+"""Runs a hot endpoint, which `config.asgi` calls without Django: checks method and body size, finds the host, calls the endpoint, charges a
+rate limit, and turns errors into answers.
 
-One thread runs all steps, without Django's sessions, CSRF checks and messages. A request is charged to the rate limit of the tenant after
-the client has authenticated. A refused request is charged to the IP address of the sender (ADR 0073).
+One thread runs all steps of a request, unless a fast path answers it on the event loop. A request is charged to the rate limit of the
+tenant after the client has authenticated. A refused request is charged to the IP address of the sender (ADR 0073).
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Answer:
     status: int
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
-    # Whether success proves that the sender had a code, a token or a password. Otherwise the request is charged to its IP address.
+    # Whether success proves that the sender had a code, a token or a password. Otherwise the request is charged to the sender's IP address.
     is_proof: bool = True
     # The only origin whose scripts may read the answer to a request with cookies. Empty if cookies have no effect; then scripts of every
     # origin may read the answer.
@@ -93,7 +94,7 @@ class Later:
 
 
 Endpoint = Callable[[Call], Answer | Later]
-# A function that answers on the event loop. It raises `Cold` before any change if the endpoint itself must answer.
+# A function that answers on the event loop. If the endpoint in its thread must answer instead, it raises `Cold` before it changes anything.
 AtOnce = Callable[[Call], Awaitable[Answer]]
 
 
@@ -140,7 +141,10 @@ def hot_endpoint(
 
 
 async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body; more zero bytes than the limit allows if the body is too long; None if the client has disconnected."""
+    """Return the body; None if the client has disconnected.
+
+    A body above the limit is replaced by zero bytes above the limit, which are refused later.
+    """
     take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
         whole = take() if take is not None else None
@@ -192,7 +196,10 @@ class _Request:
 
 
 async def _rated(request: _Request) -> Answer:
-    """Return the answer with the headers of the bucket that was charged. A request that proved nothing is charged to its IP address."""
+    """Return the answer with the headers of the bucket that was charged.
+
+    A request that proved nothing is charged to the IP address of its sender.
+    """
     # An IP address whose debt is above the limit is still served, but by at most one fast and one slow thread of a process.
     keys = request.origin.keys
     done = await in_turn(keys, partial(_worked, request))

@@ -9,7 +9,10 @@ _EXPOSED = "DPoP-Nonce, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-Rate
 
 
 def answer_headers(reader: str = "") -> dict[str, str]:
-    """Return the CORS headers of an answer. Every origin may read an answer without cookies; only `reader` may read any other answer."""
+    """Return the CORS headers of an answer.
+
+    Every origin may read an answer without cookies; an answer to a request with cookies may be read only by `reader`.
+    """
     return {**_readers(reader), "Access-Control-Expose-Headers": _EXPOSED}
 
 

@@ -69,8 +69,8 @@ def _made(call: Call) -> Answer:
         raise _unproven(RegistrationCase.TOKEN_NEEDED)
     _take_of_place(call)
     if token and not is_initial_token(tenant_id=call.host.tenant_id, token=token):
-        # The token is checked before the registration counts for the tenant: forged tokens must not use up the limit for holders of valid
-        # tokens.
+        # The token is checked before the request counts against the tenant's limit of registrations: requests with forged tokens must not
+        # use up this limit.
         raise _unproven(RegistrationCase.INVALID_INITIAL_TOKEN)
     _count(REGISTRATIONS_OF_TENANT, call.host.tenant_id)
     made = _in_words(lambda: _register(call, registration, token))
@@ -79,7 +79,7 @@ def _made(call: Call) -> Answer:
 
 @unit_of_work
 def _register(call: Call, registration: Registration, token: str) -> Registered:
-    """Create the client, count a use of its initial access token, if any, and write the log line, all in one transaction."""
+    """Create the client, count a use of its initial access token, if any, and write the line for `GET /logs`, all in one transaction."""
     tenant_id = call.host.tenant_id
     used = use_initial_token(tenant_id=tenant_id, token=token) if token else None
     if token and used is None:
@@ -167,7 +167,7 @@ def _count(bucket: Bucket, *owner: str) -> None:
 
 
 def _in_words(work: Callable[[], Done]) -> Done:
-    """Do the work. Errors of services become errors of the standard."""
+    """Do the work. Raise an error of a service as `invalid_client_metadata` (RFC 7591, 3.2.2)."""
     try:
         return work()
     except (Invalid, AlreadyExists, Conflict, NotSupported) as error:
@@ -179,7 +179,8 @@ def _refused(reason: str) -> RequestRefused:
 
 
 def _unproven(case: Case) -> RequestRefused:
-    # RFC 6750, 3: the endpoint is a protected resource, unlike the token endpoint.
+    # RFC 6750, 3: this endpoint is a protected resource, so its refusals have a challenge; refusals of the token endpoint usually have
+    # none.
     return RequestRefused(case, headers={"WWW-Authenticate": f'Bearer error="{case.failure.error}"'})
 
 

@@ -1,4 +1,4 @@
-"""`POST /oauth/revoke` (RFC 7009): a client revokes an access token, or a refresh token with its whole family."""
+"""`POST /oauth/revoke` (RFC 7009): a client revokes an access token, or a refresh token with all tokens of its lineage."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ async def _machine_token(request: TokenRequest, client: Client) -> Answer:
     if proof is None:
         # The signature takes a quarter of a millisecond. A thread would add an eighth of a millisecond.
         return _answer(answer, {"access_token": sign()}, FRESH)
-    # Without Redis, the database records the use of the proof.
+    # Use a thread: without Redis, the database records the use of the proof, which would block the event loop.
     work = partial(executor.and_give_back, partial(_proven_and_signed, request, client, proof, sign))
     token, headers = await short_work().run(work)
     return _answer(answer, {"access_token": token}, headers)
@@ -114,7 +114,7 @@ _GRANTS = {ClientCredentialsGrant.name: _machine_token, RefreshTokenGrant.name: 
 
 
 def _answer(answer: TokenAnswer, signed: dict[str, str], headers: dict[str, str]) -> Answer:
-    """Return the same answer as the engine and `TokenGrant`, with the members in the same order."""
+    """Return the answer that the plain path (`engine`, `TokenGrant`) would give, with the members in the same order."""
     access = answer.access
     members: dict[str, Any] = {
         "access_token": signed.pop("access_token"), "expires_in": access.seconds, "token_type": token_type(access.confirmation)

@@ -24,7 +24,7 @@ def is_navigation(headers: Mapping[str, str]) -> bool:
 def unserved(request: HttpRequest) -> HttpResponse:
     """Answer a script or a client: a preflight with CORS headers, any other request with 404, an error object and CORS headers.
 
-    The outer layer has charged the IP address of the sender, and adds the rate headers.
+    `config.server.rates` has charged the IP address of the sender, and adds the rate headers.
     """
     if request.method == "OPTIONS":
         return HttpResponse(status=204, headers=cors.preflight_headers(_METHODS))

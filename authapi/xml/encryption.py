@@ -1,7 +1,7 @@
-"""Encrypts and decrypts elements with the C library, which gets only bytes and a skeleton that this module writes.
+"""Encrypts and decrypts elements with the C library, which gets only bytes and a template that this module writes.
 
-From a foreign document, the C library gets only algorithm names that `algorithms` lists and base64 text: no reference, no retrieval
-method, and no type that would make it parse the decrypted data. `parsing` parses the result.
+To decrypt, this module copies only cipher text and algorithm names that `algorithms` lists from the foreign document into the template. It
+copies no reference, no retrieval method, and no type that would make the C library parse the decrypted data. `parsing` parses the result.
 """
 
 from __future__ import annotations

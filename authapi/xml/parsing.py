@@ -53,7 +53,7 @@ def parse(raw: bytes, bounds: Bounds = MESSAGE) -> Element:
     if len(raw) > bounds.size:
         raise XmlTooLarge(f"The document has more than {bounds.size} bytes.")
     _check_encoding(raw)
-    # In UTF-8 these bytes always mean these characters. The bytes are refused in comments, too.
+    # In UTF-8, these bytes cannot mean other characters, so the search finds every declaration. It also refuses these bytes in comments.
     if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
         raise ForbiddenXml
     parser = etree.XMLPullParser(

@@ -37,7 +37,7 @@ def signed(
 
     `place` is the index of the signature among the children; None means last. In messages of SAML 2.0, the signature must follow the Issuer
     (1); in metadata it must be first (0). In assertions of SAML 1.1 it must be last, and `id_attribute` must be `AssertionID`. Sign an
-    inner element before the outer element. SHA-1 is used if requested, because the settings of a partner have selected it.
+    inner element before the outer element. Callers pass SHA-1 in `signature` or `digest` only if the settings of a partner select it.
     """
     known = {*algorithms.SIGNATURE_METHODS, *algorithms.OLD_SIGNATURE_METHODS}
     if signature not in known or digest not in algorithms.DIGEST_METHODS | algorithms.OLD_DIGEST_METHODS:

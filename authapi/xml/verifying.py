@@ -176,7 +176,8 @@ def _is_long_rsa(key: object) -> bool:
 
 
 def _drop_key_info(element: Element) -> None:
-    # KeyInfo is outside of SignedInfo, and the enveloped transform removes the whole signature. So the digest does not change.
+    # KeyInfo is outside of SignedInfo, and the enveloped transform removes the whole signature. So the removal of KeyInfo does not change
+    # the digest.
     for signature in element.iterchildren(_SIGNATURE):
         for key_info in list(signature.iterchildren(qualified(DS, "KeyInfo"))):
             signature.remove(key_info)

@@ -1,8 +1,8 @@
 """Certificates of providers: read from options and metadata, in every format that administrators paste. Pure.
 
-Only the key of a certificate is used. The administrator or the provider's metadata names the certificate, so no chain is built. An expired
-certificate still verifies: providers often replace a certificate late, and logins must not fail for this reason. Pages show the
-expiry and warn before it.
+Only the key of a certificate is used. The administrator or the provider's metadata names the certificate, so no chain of certificates is
+checked. An expired certificate still verifies: providers often replace a certificate late, and logins must not fail for this reason. Pages
+show the expiry and warn before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-# More certificates would slow down every login.
+# A login tries one certificate after another, so more certificates would slow down logins.
 MOST_CERTIFICATES = 10
 _MOST_CHARACTERS = 64 * 1024
 # NIST SP 800-131A: shorter keys can be factored. A very long key costs too much CPU time.

@@ -56,7 +56,7 @@ _LONGEST_SUBJECT = 255
 
 @dataclass(frozen=True)
 class NameId:
-    """The name of the subject as the provider writes it. A logout request repeats every part."""
+    """The name of the subject as the provider writes it. A logout request repeats every part of this name."""
 
     value: str
     format: str = ""

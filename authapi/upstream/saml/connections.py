@@ -23,7 +23,11 @@ from identity.models import Connection
 
 
 def options_of(connection: Connection) -> SamlOptions:
-    """Return the options. Raises `UpstreamFailed` for options that only an older version accepted, and for options of another protocol."""
+    """Return the options.
+
+    Raises `UpstreamFailed` for a connection of another protocol, and for options that an older version of this service accepted and this
+    version refuses.
+    """
     if connection.strategy not in STRATEGIES:
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in SAML, but {connection.name} uses another protocol.")
     try:

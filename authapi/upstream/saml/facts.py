@@ -46,7 +46,10 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Response:
-    """The parts of a response outside its assertion. Only signed parts are trusted; unsigned parts must not contradict them."""
+    """The parts of a response outside its assertion.
+
+    Only signed parts are trusted. Unsigned parts are compared with the expected values, and the response is refused if they differ.
+    """
 
     id: str
     issuer: str = ""

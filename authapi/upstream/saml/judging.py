@@ -17,7 +17,7 @@ from authapi.upstream.saml.statuses import SUCCESS, status_words
 
 # The tolerance for differences between the clocks of two servers. Administrators must correct a larger difference.
 SKEW = timedelta(minutes=3)
-# Assertions are remembered until they expire, so their lifetime has a limit.
+# The id of each used assertion is stored until the assertion expires, so the lifetime of an assertion has a limit.
 LONGEST_LIFE = timedelta(days=1)
 _SHOWN = 200
 
@@ -42,7 +42,8 @@ def check_status(response: Response) -> None:
 def check_response(response: Response, expected: Expected) -> None:
     """Check the parts of a response outside its assertion. Raises `UpstreamFailed`.
 
-    These parts must match even if unsigned: another destination or request means that the message was made for another recipient.
+    These parts must match even if they are unsigned: an unexpected destination or request id means that the response was not made for this
+    login.
     """
     if response.destination and response.destination not in expected.recipients:
         raise _refused(f"The Destination is '{_short(response.destination)}' and must be '{_one_of(expected.recipients)}'.")
@@ -122,7 +123,10 @@ def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:
 
 
 def _checked_confirmation(confirmation: Confirmation, expected: Expected) -> datetime:
-    """Check a confirmation (SAML Profiles 2.0, 4.1.4.2); return its expiry. NotBefore is allowed, because common providers send it."""
+    """Check a confirmation (SAML Profiles 2.0, 4.1.4.2); return its expiry.
+
+    The profile forbids NotBefore; it is allowed here, because common providers send it.
+    """
     if confirmation.recipient not in expected.recipients:
         named = f"'{_short(confirmation.recipient)}'" if confirmation.recipient else "missing"
         raise _refused(
@@ -149,7 +153,7 @@ def _check_request(named: str, expected: Expected, *, where: str) -> None:
 
 
 def recipients_of(callback: str, connection: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Return the addresses of the assertion consumer service that a provider may use: with and without the connection."""
+    """Return the addresses of the assertion consumer service that a provider may use: with and without the query parameter `connection`."""
     return frozenset((acs_address(callback, connection), callback, *more))
 
 
@@ -158,11 +162,11 @@ def acs_address(callback: str, connection: str) -> str:
 
 
 def with_organization(recipients: frozenset[str], address: str, connection: str) -> frozenset[str]:
-    """Add the address that the browser posted to, if this address is a recipient with an organization in its query (contract, 2.6)."""
+    """Add the address that the browser posted to, if it is a recipient with an added `organization` in the query (contract, 2.6)."""
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    # An address that names another connection is refused: its answer is for that connection.
+    # An address that names another connection is not added: an answer to that address is for the other connection.
     is_ours = plain in recipients and set(names) <= {"connection", "organization"} and names.get("connection") in (None, connection)
     return recipients | {address} if is_ours else recipients
 

@@ -26,7 +26,8 @@ from authapi.xml.bindings import REQUEST
 from identity.models import Connection
 
 CALLBACK_PATH = "login/callback"
-# Classes of authentication are URIs. Other contexts that a client requests are unknown to a SAML provider.
+# The classes of authentication of SAML have this prefix. Requested contexts without the prefix are not sent, because a SAML provider does
+# not know them.
 _CONTEXT_PREFIX = "urn:oasis:names:tc:SAML:"
 
 

@@ -137,7 +137,7 @@ def _addresses(descriptor: Element, service: str, attribute: str = "Location", *
 
 
 def signing_certificates(descriptor: Element) -> tuple[Certificate, ...]:
-    """Return the certificates for signing, in order. A key without a use is for signing and encryption."""
+    """Return the certificates for signing, in order. A key without the attribute `use` is for signing and for encryption."""
     found: dict[Certificate, None] = {}
     for key in children(descriptor, _md("KeyDescriptor")):
         if key.get("use") not in (None, "signing"):

@@ -190,7 +190,7 @@ def field_names(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def email_trust(options: Mapping[str, Any]) -> bool | None:
-    """Return whether every email address from this provider is verified; None if an attribute of the assertion decides."""
+    """Return whether every email address from this provider counts as verified; None if an attribute of the assertion decides."""
     return {"always_set_emails_as_verified": True, "never_set_emails_as_verified": False}.get(
         str(options.get("should_trust_email_verified_connection"))
     )

@@ -1,4 +1,4 @@
-"""Reads XML into plain values. Values from elements without a signature are only compared or shown. Pure."""
+"""Reads the XML of SAML messages into plain values. Callers may only compare or show values of unsigned elements. Pure."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ def login_request(
 ) -> Element:
     """Return an `AuthnRequest`. `is_forced` requests a new login; `contexts` are the requested classes of authentication, best first.
 
-    The request names no format of the NameID, so the provider sends its configured format. A provider refuses a format that it does not
-    support.
+    The request names no format of the NameID, so the provider sends the format that is configured there. A provider would refuse a request
+    for a format that it does not support.
     """
     wanted = [element(saml("AuthnContextClassRef"), None, context) for context in contexts]
     return element(

@@ -30,7 +30,7 @@ Hides = Callable[[Sequence[str], Sequence[str]], bool]
 def shown_message(raw: bytes, *, hides: Hides = lambda _names, _values: False) -> str:
     """Return the message as an outline of elements, attributes and texts. For a message that is not XML, return only its length.
 
-    The values of the attributes of an assertion for which `hides` returns true are left out.
+    If `hides` returns true for an attribute of an assertion, the values of this attribute are left out.
     """
     try:
         root = parse(raw)
@@ -61,7 +61,10 @@ def _write(element: Element, depth: int, lines: list[str], hides: Hides) -> None
 
 
 def _names_of(attribute: Element) -> list[str]:
-    """Return the names of an attribute: the names in SAML 2.0, or in SAML 1.1 the last part of the claim URI and the whole URI."""
+    """Return the names of an attribute.
+
+    SAML 2.0: `Name` and `FriendlyName`. SAML 1.1: the last part of the claim URI, and the whole URI.
+    """
     namespace, short = attribute.get("AttributeNamespace") or "", attribute.get("AttributeName") or ""
     names = (attribute.get("Name"), attribute.get("FriendlyName"), short, f"{namespace.rstrip('/')}/{short}" if namespace else "")
     return [name for name in names if name]

@@ -41,10 +41,10 @@ class Peculiarity(Enum):
 
 @dataclass(frozen=True)
 class ProfileCall:
-    """One request with the access token. Claims are read from one document, in which the answer becomes the member `name`.
+    """One request with the access token. The answers of all calls become one JSON object, from which claims are read.
 
-    With an empty `name` the answer itself is the document. The provider may answer an optional call with 403 or 404,
-    if the user or an administrator did not grant its scope.
+    The answer of a call becomes the member `name` of this object; with an empty `name`, the answer is the whole object. The provider may
+    answer an optional call with 403 or 404, if the user or an administrator did not grant its scope.
     """
 
     name: str
@@ -80,7 +80,7 @@ class TokenCheck:
 class KnownProvider:
     """The known facts of a provider. A provider without an issuer issues no id tokens, and `calls` read the profile.
 
-    `fields` are claims of OpenID Connect as expressions over the document of the calls, or over the id token.
+    `fields` are claims of OpenID Connect as expressions over the JSON of the calls, or over the id token.
     """
 
     scope: str
@@ -91,7 +91,7 @@ class KnownProvider:
     peculiarities: frozenset[Peculiarity] = frozenset()
     calls: tuple[ProfileCall, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
-    # An invented document of the calls, for a preview of the profile.
+    # Invented answers of the calls as one JSON object, for a preview of the profile.
     sample: Mapping[str, Any] = field(default_factory=dict)
     token_check: TokenCheck | None = None
     # Maps the provider's name of a parameter to the name that clients of this service use.
@@ -113,7 +113,8 @@ _MICROSOFT_ADDRESSES = {
     "userinfo_endpoint": "https://graph.microsoft.com/oidc/userinfo",
     "end_session_endpoint": f"{_MICROSOFT}/{{directory}}/oauth2/v2.0/logout",
 }
-# A directory can put every email address into its tokens. `xms_edov` means that Microsoft has verified the domain.
+# The administrators of a directory can put the email addresses of other people into tokens. `xms_edov` means that Microsoft has verified
+# that the domain of the address belongs to the directory.
 _MICROSOFT_FIELDS = {"email_verified": "to_bool(xms_edov)"}
 _VERIFIED = "emails[?primary == `true` && verified == `true`]"
 
@@ -269,7 +270,7 @@ KNOWN: Mapping[str, KnownProvider] = {
 # The strategies for providers that a tenant describes itself, with OpenID Connect or OAuth 2.0.
 OPENID = KnownProvider(scope="openid profile email")
 OAUTH2 = KnownProvider(scope="", calls=(ProfileCall("", "userinfo_endpoint"),), peculiarities=frozenset({Peculiarity.POSTED_SECRET}))
-# The version of Facebook's Graph for connections that name no version. A version is supported for two years or longer.
+# The version of Facebook's Graph API for connections that name no version. A version is supported for two years or longer.
 GRAPH_VERSION = "v23.0"
 # Accounts of every organization, and personal accounts.
 COMMON_DIRECTORY = "common"

@@ -27,7 +27,8 @@ _STANDARD = (
     *("sub", "name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
     *("email", "email_verified", "phone_number", "phone_number_verified"),
 )
-# Claims, and the claim that verifies each of them. A verification applies to one email address or number, so a new value loses it.
+# Claims, and the claim that says whether each of them is verified. If an expression replaces an email address or number, the verification
+# of the old value is dropped.
 _PROOFS = {"email": "email_verified", "phone_number": "phone_number_verified"}
 
 
@@ -48,7 +49,7 @@ def profile_claims(provider: Provider, metadata: Metadata, access_token: Any) ->
 
 def mapped_claims(rules: ClaimRules, whole: Any) -> dict[str, Any]:
     """Return the claims to which the expressions of the provider map a profile. Raises `UpstreamFailed` for claims without a subject."""
-    # If every call has a name, each member of the document is the answer to a call, not a claim.
+    # If every call has a name, each member of `whole` is the answer to a call, not a claim.
     has_standard = isinstance(whole, dict) and not all(call.name for call in rules.row.calls)
     claims = {name: whole[name] for name in _STANDARD if name in whole} if has_standard else {}
     return with_subject({**claims, **_mapped(rules.fields, whole)})
@@ -109,7 +110,7 @@ def _answer(session: ProviderSession, provider: Provider, metadata: Metadata, ca
 
 
 def _mapped(fields: Mapping[str, str], document: Any) -> dict[str, Any]:
-    """Return a claim for each expression. A claim with a new value loses the verification of the old value."""
+    """Return a claim for each expression. If an expression replaces a claim, the verification of the old value is dropped."""
     found = {name: value_of(expression, document) for name, expression in fields.items()}
     lost = {proof: None for name, proof in _PROOFS.items() if name in found and proof not in found}
     return {**lost, **found}

@@ -77,7 +77,7 @@ def _checked(assertion: Assertion, expected: Expected, *, is_saml2: bool) -> dat
 
 
 def _check_bearer(assertion: Assertion, now: datetime) -> None:
-    """Check that a browser may present a SAML 2.0 token (SAML Core 2.0, 2.4.1), because WS-Federation has no proof of a key."""
+    """Check that the sender of a SAML 2.0 token need not prove a key (SAML Core 2.0, 2.4.1): WS-Federation has no such proof."""
     bearers = [one for one in assertion.confirmations if one.method == BEARER]
     if not bearers:
         raise _refused("The token has no SubjectConfirmation of the method bearer.")
@@ -187,7 +187,7 @@ def _check_confirmation(subject: Element) -> None:
 
 
 def _attributes(element: Element) -> dict[str, tuple[str, ...]]:
-    """Return values by claim URI, which consists of two XML attributes.
+    """Return the values of each attribute by its claim URI: `AttributeNamespace`, a slash, and `AttributeName`.
 
     The values are also returned under the last part of the URI, unless another attribute has exactly this name.
     """
