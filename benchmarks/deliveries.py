@@ -120,7 +120,7 @@ def main(count: int) -> None:
 
 
 def compare(stream_id: str, base: str, count: int) -> None:
-    """Measure the loop before and after the worker, since the machine may have other load."""
+    """Measure the loop before and after the worker, because other load on the machine may change during the run."""
     wait_for(base)
     bare = bare_loop(base, count)
     command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1", "--loglevel", "WARNING"]

@@ -15,7 +15,7 @@ from config.launcher.processes import Process, Program
 from config.launcher.servers import temporary_servers
 
 _KEYS = ("SESSION_KEYS", "ENCRYPTION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS")
-# Actions deliver to a server on this machine.
+# Settings for measurements in which actions deliver to a server on this machine.
 DELIVERING = {
     # As in production. Log lines in the readable format cost more time.
     "LOG_FORMAT": "json",
@@ -27,7 +27,7 @@ DELIVERING = {
 
 @contextmanager
 def installation(**settings: str) -> Iterator[dict[str, str]]:
-    """Yield the environment of an installation with a migrated database, and with these further settings.
+    """Yield the environment of an installation with a migrated database, and with `settings` as further environment variables.
 
     Starts durable servers of PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set. The database of DATABASE_URL is migrated,
     and can contain rows.

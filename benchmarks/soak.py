@@ -34,7 +34,7 @@ from tests.faults.world import Seeded, World
 
 SAMPLE_SECONDS = 1.0
 ROUND_SECONDS = 60.0
-# Caches fill and pools open in this share of the run, which the fitted lines leave out.
+# The first part of the run, in which caches fill and pools open. The fitted lines leave out its samples.
 WARM_UP_SHARE = 0.25
 # Allowed growth per hour. Because the samples are noisy, a resource exceeds its limit only if the lower bound of its slope exceeds the
 # limit.

@@ -96,7 +96,7 @@ def _proving(subject: Subject, proofs: Iterator[str]) -> NextRequest:
 
 def _refreshing(subject: Subject, number: int) -> NextRequest:
     def following(body: bytes | None) -> bytes:
-        # Stored with the subject for the next round, because an exchanged token must not be used again.
+        # Store the new token with the subject for the next round, because an exchanged token must not be used again.
         if body is not None:
             subject.refresh_tokens[number] = json.loads(body)["refresh_token"]
         token = subject.refresh_tokens[number]

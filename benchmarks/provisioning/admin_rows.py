@@ -19,8 +19,8 @@ from tests.factories.identity import make_user
 
 _SMALL_TENANTS = 50
 _STREAMS = 5
-# The key of the newest row. Keys below this key have no gaps. The keys of the copied rows (`seeds`) are far lower, below the floor of each
-# log, so no measured log contains the copied rows.
+# The key of the newest copy. The keys of the copies have no gaps. The rows from which the copies are made (`seeds`) have far lower keys,
+# below the floor of each log, so no measured log contains them.
 _MOST = 2_000_000
 _MONTH = 30 * 86_400
 # Every tenth row belongs to a small tenant, all other rows to the first tenant.
@@ -29,7 +29,7 @@ _TENANT = f"CASE WHEN i %% 10 = 0 THEN 1 + (i / 10) %% {_SMALL_TENANTS} ELSE 0 E
 
 @dataclass(frozen=True)
 class Platform:
-    """The tenants, and for each model the row that is copied."""
+    """The tenants, and for each model the row from which all copies are made (`seeds`)."""
 
     tenants: list[Tenant]
     seeds: Rows

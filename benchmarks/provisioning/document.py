@@ -50,12 +50,12 @@ def _rate(rounds: list[Figures]) -> list[Row]:
     ours, bare, ours_ms, bare_ms = (median(figures[name] for figures in rounds) for name in ("ours", "bare", "ours_ms", "bare_ms"))
     return [
         (
-            f"Deliveries of one worker process and requests of the bare loop, run alternately; median of {len(rounds)} rounds",
+            f"Deliveries of one worker process and of the bare loop, run alternately; median of {len(rounds)} rounds",
             f"{ours:,.0f}/s and {bare:,.0f}/s: {median(ratios):.0%} ({min(ratios):.0%} to {max(ratios):.0%})",
             "60 %",
         ),
         (
-            "Processor time of the worker per delivery, and of the bare loop per request",
+            "Processor time per delivery, of the worker and of the bare loop",
             f"{ours_ms:.2f} ms and {bare_ms:.2f} ms",
             "",
         ),

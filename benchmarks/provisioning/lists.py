@@ -30,9 +30,10 @@ Figures = dict[str, float | str]
 
 @dataclass(frozen=True)
 class Listed:
-    """A list and its queries: a search, and a filter that no row matches, so that a page examines as many rows as it may.
+    """A list and its queries: a search, and a filter that no row matches, so that the page examines the maximum number of rows.
 
-    `search` returns a query that finds a row. `place` returns the query of the next page, if the list has its own paging parameters.
+    `search` returns a query that finds a row. `place` returns the query of the page after the given row, if the list has its own parameters
+    for pages.
     """
 
     name: str

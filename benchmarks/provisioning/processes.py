@@ -15,9 +15,8 @@ from typing import Any
 def working(processes: int) -> Iterator[int]:
     """Run a worker with this many processes, and yield the id of the parent process.
 
-    The log goes to /dev/null: a write there costs about as much as a write to a file.
-
-    Processes are never recycled, because the memory and processor time of a new process start at zero.
+    The output of the worker goes to /dev/null: this costs about as much as a log file.
+    Task processes are never replaced, because the memory and processor time of a new process start at zero.
     """
     command: list[Any] = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", str(processes)]
     command += ["--max-tasks-per-child", "1000000"]

@@ -79,7 +79,7 @@ def queue(base: str, people: int, changes: int = 1, *, streams: int = 1) -> Queu
     dispatch.dispatch_tenant(tenant_id)
     waiting = people * (1 + changes) * streams
     eventually(lambda: _row(_WAITING, stream_ids)[0] == waiting, seconds=60)
-    time.sleep(0.2)  # By now the notified worker has seen that the streams are held.
+    time.sleep(0.2)  # By now the worker has received all nudges, and has found that the streams are held.
     return Queue(tenant_id, stream_ids, waiting)
 
 

@@ -77,7 +77,7 @@ def grow_delivery_streams(world: World, *, start: int, count: int) -> None:
 
 
 def settle(tables: Sequence[str] = _TABLES) -> None:
-    """Let the database do pending maintenance now instead of during a measurement."""
+    """Let the database do its pending maintenance now, so that none happens during a measurement."""
     with open_connection() as database:
         database.execute("SET statement_timeout = 0")
         for table in tables:

@@ -1,5 +1,7 @@
-"""Measures the time from commit to the first byte at each subscriber, and its lower bound, while the process also serves a management
-client."""
+"""Measures the time from commit to the first byte at each subscriber, and the lower bound of this time.
+
+Meanwhile the web process also serves a management client.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Ours:
         return family(self._process.pid)
 
     def requests(self, shape: Shape, *, own_tokens: bool = False) -> list[bytes]:
-        """With shared tokens, all streams of a tenant use the same token."""
+        """Return the request of each stream. Without `own_tokens`, all streams of a tenant use the same token."""
         requests = []
         for member in self._world.members(shape.channels):
             token = member.token()
@@ -48,7 +48,7 @@ class Ours:
 
 
 def ours(name: str, server: str, world: World, directory: Path, *, processes: int = 1) -> Starter:
-    """Return what starts the service on a server."""
+    """Return a function that starts this service on the ASGI server `server`."""
 
     @contextmanager
     def start() -> Iterator[Subject]:

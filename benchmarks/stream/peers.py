@@ -119,7 +119,7 @@ class BareSender:
 
 
 def bare_sender(programs: Programs, frame: bytes) -> Starter:
-    """Return what starts the bare sender. Raises `NotInstalled` without a C compiler."""
+    """Return a function that starts the bare sender. Raises `NotInstalled` without a C compiler."""
     program = programs.sender_program
     if program is None:
         raise NotInstalled("there is no C compiler")
@@ -143,7 +143,7 @@ def bare_sender(programs: Programs, frame: bytes) -> Starter:
 
 
 def nchan(template: bytes, directory: Path) -> Starter:
-    """Return what starts nginx with nchan. Raises `NotInstalled`."""
+    """Return a function that starts nginx with nchan. Raises `NotInstalled`."""
     program = _nginx()
 
     @contextmanager
@@ -166,7 +166,7 @@ def nchan(template: bytes, directory: Path) -> Starter:
 
 
 def eventstream(template: bytes, directory: Path) -> Starter:
-    """Return what starts django-eventstream on uvicorn, from its own environment. Raises `NotInstalled`."""
+    """Return a function that starts django-eventstream on uvicorn, from its own environment. Raises `NotInstalled`."""
     python = _eventstream_python()
 
     @contextmanager
@@ -186,7 +186,7 @@ def eventstream(template: bytes, directory: Path) -> Starter:
 
 
 def bare_application(template: bytes, directory: Path) -> Starter:
-    """Return what starts the smallest streaming application on the web server of production, with the options of production."""
+    """Return a function that starts the smallest streaming application on the web server of production, with the options of production."""
 
     @contextmanager
     def start() -> Iterator[Subject]:

@@ -149,7 +149,7 @@ def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -
 
 
 def idle(start: Starter, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Measure the memory per open stream of a new server, and the server's processor time while it sends only heartbeats."""
+    """Measure the memory per open stream of a new server, and the server's processor time while no event is published."""
     with start() as subject:
         # Open a few streams first, which allocate memory that all later streams share.
         with open_streams(subject, programs, _WARM_UP) as reader:

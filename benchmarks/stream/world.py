@@ -112,7 +112,7 @@ class World:
         return event_message("user.updated", self.sealer(self._first()).seal(Cursor(1, 1)), bytes(body))
 
     def frame(self) -> bytes:
-        """Return the same event as the whole frame on the wire."""
+        """Return the frame of a change of the user, as the service sends it."""
         tenant_id = self._first().tenant_id
         entry, event = _newest(self._first())
         logged = LoggedEvent(entry.position, entry.recorded_at, event.type, bytes(event.body))
@@ -176,7 +176,7 @@ def _newest(member: Member) -> tuple[LogEntry, Event]:
 
 
 def _settle() -> None:
-    """Let the database do pending maintenance now instead of during a measurement."""
+    """Let the database do its pending maintenance now, so that none happens during a measurement."""
     with open_connection() as database:
         for table in ("events_event", "events_logentry", "events_outbox", "events_head"):
             database.execute(psycopg.sql.SQL("VACUUM ANALYZE {}").format(psycopg.sql.Identifier(table)))
