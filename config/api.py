@@ -108,7 +108,7 @@ class UnknownAddress(ManagementMixin, APIView):
 
 
 class _Managed(ManagementMixin):
-    """Mixin of every endpoint. A request for an operation that the service lacks gets 404, even if its path matches this endpoint."""
+    """Mixin of every endpoint. A request for an unsupported operation gets 404, even if its path matches the pattern of this endpoint."""
 
     hidden: ClassVar[tuple[Entry, ...]] = ()
 
@@ -134,7 +134,10 @@ class ApiBrowser(SpectacularSwaggerSplitView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Add the command that gets a token. If a tenant has the host of this page, the command contains the address of the tenant."""
+        """Show Swagger UI with the command that gets a token.
+
+        If the host of this page belongs to a tenant, the command contains its address.
+        """
         response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         found = resolve_host(request.META.get("HTTP_HOST", ""))
         response.data["token_command"] = _CURL.replace("ISSUER", found.issuer if found else "https://TENANT_DOMAIN/")
@@ -207,7 +210,7 @@ def _security_schemes() -> Schema:
 def _view(route: Route) -> Any:
     """Return the view of an endpoint, with authentication, tenant and rates.
 
-    This function adds all three, because `identity`, which has endpoints, must not import the verification of tokens.
+    This function adds all three, because an import contract forbids `identity`, which has endpoints, to import the verification of tokens.
     """
     members = {"__doc__": route.endpoint.__doc__, "hidden": hidden_behind(route)}
     managed = type(route.endpoint.__name__, (_Managed, route.endpoint), members)

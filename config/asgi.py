@@ -19,10 +19,11 @@ from config import collector
 
 collector.rest()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.production")
-# By default, a busy thread does not release the interpreter for 5 ms. Every event on its way to a subscriber would wait for this time.
+# By default, a busy thread keeps the interpreter lock for 5 ms. The event loop, and so every event for a subscriber, would wait that long.
 sys.setswitchinterval(0.0005)
 django_application: Any = get_asgi_application()
-# `get_asgi_application` has switched garbage collection on again. Switch it off, because the imports below also create many objects.
+# `config.apps` has switched garbage collection on again during `get_asgi_application`. Switch it off, because the imports below also create
+# many objects.
 collector.rest()
 
 from django.conf import settings  # noqa: E402  (models may be imported only after the line above)
@@ -46,7 +47,7 @@ from events.stream.refusals import Refused  # noqa: E402
 
 
 async def unserved(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 404 at paths that a process of another role serves."""
+    """Answer 404 at paths that only processes of another role serve."""
     await answer(send, Refused(404, "This process does not serve this address."), head_only=scope["method"] == "HEAD")
 
 
@@ -58,7 +59,8 @@ async def refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
 
 def routes(role: str) -> URLRouter:
     """Return the router with the paths that a process of this role serves."""
-    # Django's types allow only views; Channels routes ASGI applications with the same functions.
+    # The annotation `Any` hides ASGI applications from the type check: Django's types for `path` allow only views, and Channels also allows
+    # ASGI applications.
     events: Any = for_tenant(EventsConsumer.as_asgi()) if role != "app" else unserved
     live: Any = live_events if role != "app" else unserved
     rest: Any = unserved
@@ -75,7 +77,10 @@ def routes(role: str) -> URLRouter:
 
 
 def straight(router: URLRouter, role: str) -> Application:
-    """Find a hot endpoint by its exact path, and call the router only for other paths: the router tries one pattern after another."""
+    """Find a hot endpoint by its exact path.
+
+    Call the router only for other paths, because it is slower: it tries one pattern after another.
+    """
     endpoints: dict[str, Any] = dict(HOT_ENDPOINTS) if role != "stream" else {}
 
     def found(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

@@ -11,8 +11,9 @@ from identity.audit import row_audit
 _APPS = ("identity", "authapi", "events", "provisioning")
 _IS_A_LOG = "is a log itself"
 _BY_THE_SERVICE = "only the service itself writes it"
-_PART_OF_A_JOB = "part of a job, whose start and end are noted"
-# There are thousands of these rows, and one statement deletes many. If staff delete or revoke a single row, that action writes an entry.
+_PART_OF_A_JOB = "part of a job; the start and the end of the job have audit entries"
+# There are thousands of these rows, and one statement deletes many. If staff delete or revoke a single row, the code of that command writes
+# an audit entry.
 _SHORT_LIVED = "short-lived; the act that ends a row has an entry of its own"
 NOT_WATCHED: Mapping[str, str] = {
     "identity.auditentry": _IS_A_LOG,

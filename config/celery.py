@@ -78,7 +78,10 @@ def stop_tracing(**_: Any) -> None:
 
 @signals.worker_ready.connect
 def compare_database(**_: Any) -> None:
-    """Raise an alarm if the database is not the database whose identity is stored. Runs once per worker, on its own connection."""
+    """Report that the identity of the database differs from the stored identity, as after a restore.
+
+    Runs once per worker, on its own connection.
+    """
     from events.log.database_identity import compare_at_start  # noqa: PLC0415  (models are not ready when this module is read)
 
     compare_at_start()

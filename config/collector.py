@@ -10,11 +10,11 @@ import gc
 
 
 def rest() -> None:
-    """Stop collections until `begin`."""
+    """Stop garbage collection until `begin` is called."""
     gc.disable()
 
 
 def begin() -> None:
-    """Start collections, excluding all present objects. Can be called again after more objects were loaded."""
+    """Start garbage collection. Collections never scan the objects that exist now. Call again after more objects were loaded."""
     gc.freeze()
     gc.enable()

@@ -201,7 +201,7 @@ def keys(name: str, default: str, effect: str) -> dict[str, str]:
 
 
 def _register(name: str, kind: str, default: str, effect: str, allowed: str = "") -> None:
-    # The settings modules are read first; a later reader of the same variable adds no entry.
+    # The settings modules are read first. Another module that reads the same variable later must not replace the entry.
     SETTINGS.setdefault(name, Setting(name, kind, default, effect, allowed))
 
 

@@ -40,7 +40,7 @@ def masked(text: str) -> str:
 
 
 def mask_secrets(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Processor that masks every text of a log entry, including its traceback."""
+    """Mask every text of a log entry, including its traceback. This function is a processor of structlog."""
     return {name: _masked_value(value) for name, value in event.items()}
 
 
@@ -111,7 +111,7 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             # No access log: URLs contain codes, hints and offsets. The entry is needed, because a configured parent logger would
             # switch the access log on again.
             "uvicorn.access": {"handlers": [], "propagate": False},
-            # DEBUG lines contain whole URLs, and some providers expect tokens in a query.
+            # No DEBUG lines: they contain whole URLs, and some providers expect tokens in the query of a URL.
             "urllib3": {"level": "INFO"},
             # 404 and 403 are ordinary responses. Errors with status 500 are still logged.
             "django.request": {"level": "ERROR"},

@@ -49,8 +49,9 @@ async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
 def require_reader(scope: Scope) -> None:
     """Refuse a client that may not read the metrics.
 
-    Answers 404 on a tenant's host. If `METRICS_TOKEN` is set, a client without this token gets 401, but a client with the token may also
-    use the IP address of the process as the host. If `METRICS_TOKEN` is not set, a client outside `METRICS_NETWORKS` gets 404.
+    - On the host of a tenant, every client gets 404.
+    - If `METRICS_TOKEN` is set, a client without this token gets 401. The host of the URL may also be the IP address of the process.
+    - If `METRICS_TOKEN` is not set, a client outside `METRICS_NETWORKS` gets 404.
     """
     if not is_platform_host(header(scope, b"host")) and not (settings.METRICS_TOKEN and is_direct(scope)):
         raise Refused(404, "The address does not exist.")
@@ -94,7 +95,8 @@ def _reader_of(scope: Scope) -> str:
     peer = str((scope.get("client") or ("",))[0] or "")
     if not any(name in _FORWARDED for name, _ in scope["headers"]):
         return peer
-    # Behind an undeclared proxy, every client on the internet would appear to be a neighbor with the proxy's address.
+    # If the proxy is not in TRUSTED_PROXIES, its own address says nothing about the client: every client on the internet would appear to be
+    # in the proxy's network.
     if not is_believed(peer, settings.TRUSTED_PROXIES):
         return ""
     return client_address(peer, header(scope, b"x-forwarded-for"), settings.TRUSTED_PROXIES)

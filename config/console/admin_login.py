@@ -24,7 +24,7 @@ FAILURES_PER_ACCOUNT_AND_ADDRESS = 10
 FAILURES_PER_DEVICE = 10
 FAILURES_PER_ADDRESS = 100
 # This limit is for all IP addresses together, against guesses from many of them.
-# Failed logins from known devices do not count for this limit, and the limit does not refuse them.
+# A failed login from a known device does not count for this limit, and the limit does not refuse logins from known devices.
 FAILURES_PER_ACCOUNT = 100
 WINDOW_SECONDS = 900
 _WRONG = "Wrong email address or password."
@@ -73,7 +73,10 @@ def count_failure(request: HttpRequest | None, email: str) -> None:
 
 
 def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:
-    """Return the counters of a login and their limits. Keys contain a digest of the account, not its email address."""
+    """Return the counters of a login and their limits.
+
+    The keys of the counters contain a digest of the email address, not the address itself.
+    """
     window = int(time.time()) // WINDOW_SECONDS
     device = known_device(request, email) if email else None
     if device is not None:

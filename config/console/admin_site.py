@@ -93,7 +93,7 @@ class PlatformAdminSite(AccountSite):
             path("search/", self.admin_view(self.search), name="search"),
             path("setup/dismiss/", self.admin_view(self.dismiss_setup), name="dismiss_setup"),
         ]
-        # Django's `view_on_site` redirect reads any row by its key, of any tenant. No model here has a public page.
+        # Leave out Django's redirect `view_on_site`: it would read a row of any tenant by its key, and no model here has a public page.
         return own + [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
@@ -104,7 +104,10 @@ class PlatformAdminSite(AccountSite):
         return grouped([*entries, *self.page_entries(request)], request.path)
 
     def _entry(self, request: HttpRequest, model: type[Model]) -> dict[str, Any]:
-        """Return the entry that Django's app list has for a model. Django's own computation takes a quarter of the time of a page."""
+        """Return the entry that Django's app list has for a model.
+
+        Django's own computation would take a quarter of the time of each page.
+        """
         may, (shown_at, added_at) = self._registry[model].get_model_perms(request), _places(model, get_script_prefix())
         return {
             "model": model,
@@ -208,7 +211,10 @@ def _act_of(request: HttpRequest, context: ChangeContext) -> Act | None:
 
 
 def build_site() -> PlatformAdminSite:
-    """Return the site with the pages of every app. An app registers before the apps that import it, because they add to its pages."""
+    """Return the site with the pages of every app.
+
+    An app registers its pages before the apps that import it, because those apps add to its pages.
+    """
     built = PlatformAdminSite()
     identity.admin.register(built)
     authapi.admin.register(built)

@@ -22,11 +22,11 @@ def main(parent: int, death_signal: int, command: list[str]) -> None:
     """Replace this process by the command. Raises `OSError` if the kernel refuses the namespace or the command cannot be executed."""
     libc = ctypes.CDLL(None, use_errno=True)
     _enter_namespace(libc)
-    # Set this after the process has entered the namespace, because entering a namespace clears it.
+    # Set the parent-death signal only now: the kernel clears it when a process enters a namespace.
     libc.prctl(_PR_SET_PDEATHSIG, death_signal)
     if os.getppid() != parent:
         os._exit(1)
-    # Python ignores these signals, and an ignored signal stays ignored in the command.
+    # Python ignores these signals, and the command would inherit this. So restore the default.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     # The command comes from the caller of this program, not from a request.

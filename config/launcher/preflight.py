@@ -32,7 +32,8 @@ def check(options: Options) -> None:
 
 def _check_port(port: int, variable: str) -> None:
     with socket.socket() as probe:
-        # The servers set the same option, so they can use a port in TIME_WAIT. Without the option, this check would refuse such a port.
+        # Without this option, the check would refuse a port with connections in TIME_WAIT. The servers set the option, too, so they can use
+        # such a port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -17,7 +17,7 @@ class MissingProgram(Exception):
 
 @dataclass(frozen=True)
 class Places:
-    """The directories or files that were searched, in order, and the result."""
+    """The directories or files that were found, in order of preference, and the places that were searched."""
 
     found: list[Path]
     tried: list[str]

@@ -20,8 +20,8 @@ VARIABLES = ("DATABASE_URL", "REDIS_URL")
 def temporary_servers(*, durable: bool = False) -> Iterator[dict[str, str]]:
     """Start a server for each of `DATABASE_URL` and `REDIS_URL` that is not set, yield both, then stop the servers and remove their files.
 
-    Without `durable` a crash of the machine may lose data. Call this function from
-    the main thread: the servers end with that thread.
+    Without `durable` a crash of the machine may lose data. Call this function from the main thread: the servers end when the calling thread
+    ends.
     """
     addresses = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
     with ExitStack() as stack:

@@ -1,6 +1,6 @@
 """Keeps a group of processes running: starts them, shows their output, restarts ended processes, and stops all in order.
 
-Single-threaded, because the parent-death signal is bound to the thread that forks: every wait runs the same loop.
+Single-threaded, because the parent-death signal is bound to the thread that forks. So every function that waits runs the same loop.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class ServerCertificate:
 
 
 def server_certificate(data_dir: Path) -> ServerCertificate:
-    """Return a certificate for localhost that is valid for at least another month; the authority is kept."""
+    """Return a certificate for localhost that is valid for at least another month. An existing authority is used again."""
     directory = data_dir / "tls"
     authority_certificate, authority_key = _authority(directory)
     files = ServerCertificate(directory / "server.pem", directory / "server.key", directory / "ca.pem")
@@ -61,7 +61,7 @@ def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePriva
     )
     write_private(key_file, _pem(key))
     write_private(certificate_file, _text(certificate))
-    # Clients could not verify a certificate that an earlier authority has signed.
+    # Delete the server's certificate: it was signed by the previous authority, so clients that trust the new authority would refuse it.
     (directory / "server.pem").unlink(missing_ok=True)
     return certificate, key
 

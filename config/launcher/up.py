@@ -1,4 +1,4 @@
-"""Runs `make up`: refuses early, starts the processes, waits, and stops them. A failed start leaves no process."""
+"""Runs `make up`: checks the preconditions, starts the processes, waits for the end, and stops them. A failed start leaves no process."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ from events.stream import reasons
 from foundation.api.refusals import invalid_body
 from provisioning.runs.failures import ActionError
 
-# For each of these calls: the positions of the status and of the code, and the keyword of the code.
+# For each class of a refusal: in its call, the position of the argument with the status, the position of the error code, and the keyword of
+# the error code.
 _REFUSALS = {"Refusal": (0, 2, "error_code"), "ApiProblem": (0, 2, "error_code"), "Refused": (0, 2, "code")}
 
 _MANAGEMENT = """# Error codes

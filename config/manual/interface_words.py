@@ -28,7 +28,7 @@ RESOURCES: dict[str, str] = {
     "jobs": "background work: imports and exports of users, mails that verify an email address",
     "keys": "keys that sign tokens of the tenant",
     "log-streams": "not supported: the list is always empty",
-    "logs": "the log of the tenant: logins, and changes by clients and staff",
+    "logs": "the lines of the sign-in log, and the administrative lines about changes by clients and staff",
     "network-acls": "not supported: the list is always empty",
     "organizations": "organizations, with members, connections, roles and groups",
     "prompts": "texts of hosted pages that a tenant has changed",

@@ -10,7 +10,8 @@ from config.schema import dump
 
 logger = logging.getLogger(__name__)
 
-# The dump names the schema `public`. If the search path of a connection begins with another schema, its tables belong in that schema.
+# The dump names the schema `public`. If the search path of a connection begins with another schema, the tables must be created in that
+# schema, so the dump cannot be used.
 _IS_EMPTY = """
 SELECT current_schema() = 'public' AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
 """
@@ -22,7 +23,8 @@ def restore_schema(connection: psycopg.Connection) -> bool:
     """Restore the schema from the dump and return True, or return False, so that the caller runs the migrations.
 
     False when the database is not empty, when the dump has other sources or another version of PostgreSQL, and when the server
-    refuses a statement, such as creating an extension. All or nothing: one transaction. `migrate` continues from both results.
+    refuses a statement, such as creating an extension. All or nothing: one transaction. In both cases the caller then runs `migrate`, which
+    applies the missing migrations.
     """
     kept = dump.read()
     if kept is None or connection.info.server_version // 10000 != kept.server:

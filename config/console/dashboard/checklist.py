@@ -63,7 +63,7 @@ def _done(tenant_id: str) -> dict[str, bool] | None:
     found = Tenant.objects.filter(pk=tenant_id, setup_dismissed_at=None).annotate(**asked).values(*asked).first()
     if found is None:
         return None
-    # A global client has every scope, so a tenant with a global client has a reader of the stream.
+    # A global client has every scope, so it can read the stream: the step counts as done.
     found["has_consumer"] = found["has_consumer"] or found["has_everything"]
     return {name: found[f"has_{name}"] for name in _TEXTS}
 
@@ -89,7 +89,7 @@ _ADDS = {
     "consumer": "authapi_clientgrant",
     "provisioning": "provisioning_action",
 }
-# Steps that have a page of their own instead of one form.
+# Steps that lead to another page than the form for a new row.
 _PAGES = {"provisioning": "provisioning_connect"}
 
 

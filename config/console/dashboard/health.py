@@ -29,9 +29,10 @@ _EXPIRES_SOON = timedelta(days=14)
 # This warning comes earlier than the warning for our own credentials, because another company has to act.
 _PROVIDER_EXPIRES_SOON = timedelta(days=30)
 _CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
-# The scheduler rotates keys once a day.
+# How long after its limit a key is reported. The scheduler rotates keys once a day.
 _ROTATION_LATE = timedelta(days=2)
-# Normally an event is numbered within milliseconds, and a change is recorded in the transaction of the change.
+# Normally an event is numbered within milliseconds, and a change is recorded in the transaction that makes it. Above these times, the page shows a
+# problem.
 _UNNUMBERED_SECONDS = 30
 _UNRECORDED_SECONDS = 60
 
@@ -199,7 +200,10 @@ def _platform(state: State) -> Iterator[Finding]:
 
 
 def _processes() -> Iterator[Finding]:
-    """Report that workers are missing if no sweeper has a lease, and other processes if their work waits too long."""
+    """Report that workers are missing, if no sweeper has a lease.
+
+    Report that the numberer or the sweeper does not work, if an event or a mark waits too long.
+    """
     now = timezone.now()
     if not Sweeper.objects.filter(lease_until__gt=now).exists():
         advice = "No events are delivered to destinations. Start a worker process."

@@ -45,7 +45,8 @@ def proven_by_code(request: HttpRequest, staff: Staff, code: str) -> Proof:
         if not staff_factors.use_totp(staff, typed, moment=time.time()):
             raise _refused(staff, Proof.CODE, WRONG_CODE)
         return Proof.CODE
-    # During a login no actor is bound yet, so bind the account: the audit log notes the use of a recovery code.
+    # During a login, the request has no actor yet. Make the account the actor, because the audit entry about a used recovery code names the
+    # actor.
     by = Actor("staff", str(staff.pk), staff.email)
     place = address_of(request, settings.TRUSTED_PROXIES)
     with acting(Act(by, ip=place or None, user_agent=request.META.get("HTTP_USER_AGENT", ""))):
