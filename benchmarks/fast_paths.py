@@ -81,7 +81,7 @@ async def timed_async(work: Callable[[], Awaitable[object]], calls: int) -> floa
 
 
 def compare(name: str, fast: Timed, plain: Timed) -> None:
-    """Measure both paths alternately and print their medians."""
+    """Measure the fast and the plain path alternately, and print the median of each."""
     found = [(fast(), plain()) for _ in range(_ROUNDS)]
     quick, slow = (statistics.median(column) for column in zip(*found, strict=True))
     print(f"{name}: {quick:.1f} µs by the fast path, {slow:.1f} by the plain one, {quick / slow:.2f} of it", flush=True)

@@ -54,7 +54,7 @@ _BROWSER_POLICY = (
 )
 
 
-# If one of the two variables is not set, the shell prints an error, and curl sends no request.
+# If CLIENT_ID or CLIENT_SECRET is not set, the shell prints an error, and curl sends no request.
 _CURL = """\
 curl --silent --show-error --request POST "ISSUERoauth/token" \\
   --data grant_type=client_credentials \\

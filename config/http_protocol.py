@@ -71,7 +71,8 @@ class HttpProtocol(UvicornProtocol):
         if self._pending_bytes > HEAD_BYTES or is_too_much:
             self._refuse(431)
         elif self._head_timer is None and not self.is_answering:
-            # The bytes were an empty line or the rest of an unread body. uvicorn has stopped its timer, so start one.
+            # The bytes were an empty line or the rest of an unread body. uvicorn has stopped its own timer for idle connections, so start
+            # one.
             self.wait_idly()
 
     def on_message_begin(self) -> None:

@@ -191,7 +191,8 @@ def _known(connection: Connection, rules: ClaimRules) -> Provider:
         addresses=addresses,
         is_secret_posted=row.has(Peculiarity.POSTED_SECRET),
         uses_pkce=_uses_pkce(options) and not row.has(Peculiarity.NO_PKCE),
-        # The hint `hd` makes the provider offer only suitable accounts. It proves nothing: the claim of the id token is checked.
+        # The hint `hd` makes the provider offer only suitable accounts. The hint proves nothing, so the claim `hd` of the id token is
+        # checked.
         parameters={**({"hd": domains[0] if len(domains) == 1 else "*"} if domains else {}), **_parameters(options.get("upstream_params"))},
         row=row,
         fields=rules.fields,

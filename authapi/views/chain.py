@@ -1,5 +1,4 @@
-"""Runs a hot endpoint, which `config.asgi` calls without Django: checks method and body size, finds the host, calls the endpoint, charges a
-rate limit, and turns errors into answers.
+"""Runs a hot endpoint (one that `config.asgi` calls without Django): finds the host, calls the endpoint, charges a rate limit, maps errors.
 
 One thread runs all steps of a request, unless a fast path answers it on the event loop. A request is charged to the rate limit of the
 tenant after the client has authenticated. A refused request is charged to the IP address of the sender (ADR 0073).
@@ -141,10 +140,7 @@ def hot_endpoint(
 
 
 async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body; None if the client has disconnected.
-
-    A body above the limit is replaced by zero bytes above the limit, which are refused later.
-    """
+    """Return the body, or None if the client has disconnected. In place of a too long body, return too many zero bytes."""
     take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
         whole = take() if take is not None else None
@@ -186,7 +182,7 @@ class _Request:
 
     @property
     def is_open(self) -> bool:
-        """Whether the endpoint needs no authentication, so that every request is charged to its IP address."""
+        """Whether the endpoint needs no authentication, so that every request is charged to the sender."""
         return self.name in OPEN_ENDPOINTS
 
     @property
@@ -196,10 +192,7 @@ class _Request:
 
 
 async def _rated(request: _Request) -> Answer:
-    """Return the answer with the headers of the bucket that was charged.
-
-    A request that proved nothing is charged to the IP address of its sender.
-    """
+    """Return the answer with the headers of the bucket that was charged: the bucket of the IP address if the request proved nothing."""
     # An IP address whose debt is above the limit is still served, but by at most one fast and one slow thread of a process.
     keys = request.origin.keys
     done = await in_turn(keys, partial(_worked, request))

@@ -77,7 +77,7 @@ def _client(request: TokenRequest) -> Client:
     if not client.allows_grant_type(PasskeyGrant.name):
         raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=PasskeyGrant.name)
     sender = person_behind(request, client)
-    # An authenticated client may send requests of many users from one IP address.
+    # The limit for one IP address is only for public clients: a confidential client may send requests of many users from one IP address.
     for key in customer_keys(sender.ip, settings.TRUSTED_PROXIES) if client.is_public else ():
         _count(PASSKEYS_OF_PLACE.times(key.factor), client.tenant_id, key.name)
     _count(PASSKEYS_OF_CLIENT, client.tenant_id, client.client_id)

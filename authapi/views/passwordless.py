@@ -43,8 +43,8 @@ from identity.models import Connection
 
 _JSON = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
-# Members of `authParams` that are ignored. This endpoint sets the client and the connection itself. The other members would replace the
-# login that the link continues.
+# Members of `authParams` that are ignored. The client and the connection come from the request itself. The other members would make the
+# link continue another login.
 _OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "access_token", "request", "request_uri"})
 _UNVERIFIED = {Channel.EMAIL: PasswordlessCase.UNVERIFIED_EMAIL, Channel.SMS: PasswordlessCase.UNVERIFIED_PHONE}
 
@@ -166,7 +166,7 @@ def _address(request: TokenRequest, connection: Connection, channel: Channel) ->
 
 
 def _link_answer(request: TokenRequest, client: Client, connection: Connection) -> LinkAnswer:
-    """Return the request of the client that a link continues. The request is checked before the link is mailed."""
+    """Return the authorization request that the link in the mail continues. It is checked before the link is mailed."""
     given = request.form.get("authParams", {})
     if isinstance(given, str):
         try:

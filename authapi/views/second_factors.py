@@ -58,9 +58,10 @@ _LISTED = (*EnrolledFactor.SECOND_FACTORS, EnrolledFactor.Kind.RECOVERY_CODE)
 
 @dataclass(frozen=True)
 class _Caller:
-    """The user of a request, and the transaction of the waiting login.
+    """The user of a request, and the transaction for the proof of a factor.
 
-    A request with an access token has a new transaction, and `scopes` are the scopes of the token.
+    With an `mfa_token`, this is the transaction of the waiting login. With an access token, it is a new transaction, and `scopes` are the
+    scopes of the access token.
     """
 
     user: User

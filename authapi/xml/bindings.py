@@ -31,7 +31,7 @@ class Signer:
     digest: str = SHA256
 
     def signed(self, message: Element, *, place: int | None = 1, id_attribute: str = "ID") -> Element:
-        """Return a signed copy. In SAML 2.0, the signature follows the Issuer."""
+        """Return a signed copy of the message. In SAML 2.0, the signature follows the Issuer."""
         return signed(
             message,
             private_key=self.private_key,
@@ -77,7 +77,7 @@ def _opened(raw: bytes) -> bytes:
     if raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"<":
         return inflated(raw)
     try:
-        # A long compressed stream may also begin with the byte of "<".
+        # Try this even if the first byte is "<": the compressed form of a long message can begin with this byte.
         return inflated(raw)
     except XmlError:
         return raw

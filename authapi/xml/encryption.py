@@ -83,9 +83,8 @@ def decrypted(holder: Element, private_keys: Sequence[rsa.RSAPrivateKey]) -> Ele
 
 
 def _parsed(opened: bytes | None) -> list[Element]:
-    """Return the element in a list; empty for a wrong key and for invalid XML.
-
-    A difference between the two cases would help an attacker.
+    """Return the element in a list; an empty list for a wrong key and for invalid XML. A difference between these two failures would help
+    an attacker.
     """
     try:
         return [parse(opened)] if opened is not None else []

@@ -67,7 +67,7 @@ async def _ask(port: int, following: NextRequest, until: float) -> int:
         body = await _answered(reader)
         count += 1
     writer.close()
-    # Pass the last response on, because its values are needed on the next connection.
+    # Also pass on the last response: `following` may store a value of it, such as a rotated token, for the next connection.
     following(body)
     return count
 

@@ -1,7 +1,7 @@
 """The search over all kinds of objects at the head of each page.
 
-Each kind uses the search, the permissions and the tenant of its list. Names are searched in the newest `WALK` rows of a table, and
-identifiers by index, so the cost does not grow with the tables.
+Each kind of object is searched as in its own list: with the same fields, permissions and tenant. Names are searched in the newest `WALK`
+rows of a table, and identifiers by index, so the cost does not grow with the tables.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from provisioning.engine.streams import create_stream
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action
 from provisioning.services.actions import create_action, deploy_action, update_action
 
-# Marks the client of the demo, so that a later run never treats a customer's tenant as the demo.
+# The metadata of the demo's client. A later run finds the demo by it, and so never treats a customer's tenant as the demo.
 _MARK = {"made_by": "make up"}
 _ACTION = "SCIM provisioning"
 _STREAM = "Users to the SCIM server"
@@ -73,7 +73,7 @@ def make_demo(*, tenant_id: str, secrets: DemoSecrets) -> Demo:
 
 @unit_of_work
 def _client(tenant_id: str) -> Client:
-    """Return the demo's client. One transaction creates client and tenant, so the mark on the client identifies both."""
+    """Return the demo's client. One transaction creates client and tenant, so the metadata of the client identifies both."""
     client = Client.all_tenants.filter(tenant_id=tenant_id, metadata__contains=_MARK).first()
     if client is not None:
         return client
@@ -103,7 +103,7 @@ def _action(tenant_id: str, secrets: DemoSecrets) -> Action:
     if action is None:
         action = create_action(tenant_id=tenant_id, name=_ACTION, template=SCIM_USER_PROVISIONING, secrets=values)
     elif not values.items() <= open_secrets(action).items():
-        # The server may have another port after each start.
+        # The SCIM server may have another port than at the last start, so store its URL again.
         action = update_action(tenant_id=tenant_id, action_id=action.pk, secrets=values)
     return deploy_action(tenant_id=tenant_id, action_id=action.pk)
 

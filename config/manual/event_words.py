@@ -20,7 +20,7 @@ RESOURCES: dict[str, str] = {
     "user": "The service records no event for a login, for a rehashed password, or for the end of a block after failed logins.",
     "connection": "No event contains secrets of a connection.",
     "organization": "The service removes the roles, members and connections of an organization before it deletes the organization.",
-    "group": "`connection_id` or `organization_id` names the owner of a group; a group without both belongs to the tenant. The service "
+    "group": "`connection_id` or `organization_id` names the owner of a group; a group with neither belongs to the tenant. The service "
     "removes the members and roles of a group before it deletes the group.",
 }
 

@@ -16,7 +16,7 @@ _HEAD = """# Metrics
 
 The metrics of `/metrics`, on the platform's host ([decision 0047](../adr/0047-figures-for-monitoring.md)). `METRICS_TOKEN` and
 `METRICS_NETWORKS` control access ([settings](settings.md#metrics)). The label `stream` is the id of an event stream. Only the
-`METRICS_STREAMS` oldest enabled streams have metrics with this label; the sums without this label include the other enabled streams.
+`METRICS_STREAMS` oldest enabled streams have metrics with this label; the sums without this label also include the other enabled streams.
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|

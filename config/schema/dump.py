@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_name("schema.sql")
-# The sources of a schema: the migrations of every app, versions of libraries with migrations, and the triggers of the catalogue.
+# The sources of a schema: the migrations of every app, versions of libraries with migrations, and the modules that define the triggers of
+# recorded rows.
 _SOURCES = ("*/migrations/*.py", "requirements/base.lock", "events/record/catalogue.py", "events/record/tripwire.py")
 # Settings in the dump belong to pg_dump's session and must not change the session that restores it. Only psql executes backslash commands.
 _OF_THE_SESSION = re.compile(r"^(?:SET |SELECT pg_catalog\.set_config\(|\\(?:un)?restrict )[^\n]*\n", re.MULTILINE)

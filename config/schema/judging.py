@@ -1,7 +1,7 @@
 """`make migrations`: check the SQL of migrations after the baseline with the rules of squawk. Decision: docs/adr/0130.
 
 A migration runs while processes of the previous version serve requests, so it must not block their tables or break their statements.
-Migrations up to the baseline have been applied and are not checked. An exception is an attribute of the migration, with its reason:
+Migrations up to the baseline have been applied and are not checked. A migration that may break a rule has an attribute with the reason:
 `reviewed = {"ban-drop-column": "Version 1.3 stopped using the column."}`.
 """
 
@@ -26,7 +26,7 @@ from config.settings.database_url import database_settings
 BASELINE = Path(__file__).with_name("baseline.json")
 # The oldest supported version of PostgreSQL.
 _POSTGRESQL = "14"
-# `manage.py migrate` sets the timeouts. The other rules concern the choice of types, which Django makes.
+# Rules of squawk that are not checked: `manage.py migrate` sets the timeouts, and Django chooses the types and the form of the statements.
 _NOT_JUDGED = frozenset(
     {
         "prefer-bigint-over-int",

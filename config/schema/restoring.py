@@ -23,8 +23,8 @@ def restore_schema(connection: psycopg.Connection) -> bool:
     """Restore the schema from the dump and return True, or return False, so that the caller runs the migrations.
 
     False when the database is not empty, when the dump has other sources or another version of PostgreSQL, and when the server
-    refuses a statement, such as creating an extension. All or nothing: one transaction. In both cases the caller then runs `migrate`, which
-    applies the missing migrations.
+    refuses a statement, such as creating an extension. All or nothing: one transaction. In both cases the caller then applies the missing
+    migrations.
     """
     kept = dump.read()
     if kept is None or connection.info.server_version // 10000 != kept.server:

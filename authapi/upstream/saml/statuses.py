@@ -25,7 +25,7 @@ _WORDS = {
     "RequestVersionTooHigh": "The provider does not accept this version of SAML.",
     "RequestVersionTooLow": "The provider does not accept this version of SAML.",
     "ResourceNotRecognized": "The provider does not know the requested resource.",
-    "TooManyResponses": "The provider has more responses than it can send.",
+    "TooManyResponses": "The response would have more elements than the provider can return.",
     "UnknownAttrProfile": "The provider does not know the attribute profile.",
     "UnknownPrincipal": "The provider does not know the user.",
     "UnsupportedBinding": "The provider does not answer by HTTP POST. At the provider, allow HTTP-POST for the assertion consumer service.",

@@ -31,7 +31,7 @@ class Peculiarity(Enum):
     NO_PKCE = auto()
     # Id tokens have no nonce, although the request has one.
     NO_NONCE = auto()
-    # The issuer names the directory of the user. The table has a template, and the token names the directory.
+    # The issuer names the directory of the user. The table has a template for the issuer, and the token names the directory.
     DIRECTORY_ISSUER = auto()
     # The claim `hd` names the organization of the user, and a connection may allow some organizations only.
     HOSTED_DOMAIN = auto()

@@ -1,6 +1,6 @@
 """Metadata of a WS-Federation provider (WS-Federation 1.2, 3.1). Pure.
 
-The result has the type of SAML metadata, so that both are stored and refreshed by the same code.
+The result has the same type as SAML metadata, so that the same code stores and refreshes the metadata of both protocols.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from config.console.dashboard.readings import StreamState, age_of, in_words
 from config.console.dashboard.state import State, counted
 from config.console.dashboard.viewer import Viewer, list_of
 
-# A delivery that is due for longer means that workers are missing; short delays are normal at peak times.
+# If a delivery has been due for longer than this, workers are missing. Short delays are normal at peak times.
 DUE_TOO_LONG_SECONDS = 60
 _COUNTED = {
     "identity_user": ("Users", ""),

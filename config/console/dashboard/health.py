@@ -31,8 +31,8 @@ _PROVIDER_EXPIRES_SOON = timedelta(days=30)
 _CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
 # How long after its limit a key is reported. The scheduler rotates keys once a day.
 _ROTATION_LATE = timedelta(days=2)
-# Normally an event is numbered within milliseconds, and a change is recorded in the transaction that makes it. Above these times, the page shows a
-# problem.
+# Normally an event is numbered within milliseconds, and a change is recorded in the transaction that makes it. If an event or a mark waits
+# longer than these times, the page shows a problem.
 _UNNUMBERED_SECONDS = 30
 _UNRECORDED_SECONDS = 60
 

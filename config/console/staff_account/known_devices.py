@@ -1,4 +1,4 @@
-"""Browsers in which staff have logged in before. Many wrong passwords from other browsers do not lock staff out of these browsers.
+"""Browsers in which staff have logged in before. In these browsers, staff can still log in after many wrong passwords from other browsers.
 
 The cookie is signed and grants no access: it only selects the counter of failed logins.
 """

@@ -69,7 +69,7 @@ def entered(request: HttpRequest, staff: Staff, by: Proof, following: str) -> Ht
 
 
 def waiting_staff(request: HttpRequest) -> tuple[Staff, str] | None:
-    """Return the account that has entered its password and not yet its second factor, and the page that follows.
+    """Return the account that has entered its password and not yet its second factor, and the URL of the page to show after the login.
 
     This state is valid for ten minutes. It ends when the password or the factors of the account change.
     """

@@ -64,10 +64,10 @@ class Command(BaseCommand):
 def _migrate() -> None:
     connection.ensure_connection()
     restore_schema(connection.connection)
-    # `migrate` reads every model and permission even without pending migrations. Skip it then, for a fast start.
+    # `migrate` reads every model and permission even if no migration is pending. In this case skip it, for a fast start.
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", interactive=False, verbosity=0)
     else:
-        # The triggers depend on the catalogue, which can change without a migration.
+        # The triggers depend on `events.record.catalogue`, which can change without a migration.
         tripwire.install()
