@@ -321,6 +321,6 @@ def passed_on(connection: Connection, parameters: Mapping[str, str]) -> dict[str
 
 
 def _headers(connection: Connection) -> dict[str, str]:
-    """Return the headers of `customHeaders`. Each value is sealed."""
+    """Return the headers of `customHeaders`. Each value is stored as a sealed option."""
     paths = [path for path in connection.sealed_options if path.startswith("customHeaders/")]
     return {names_of(path)[1]: connection.secret_option(path) or "" for path in paths if len(names_of(path)) == 2}

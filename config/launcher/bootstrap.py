@@ -21,7 +21,7 @@ INTERPRETER = ENVIRONMENT / "bin" / "python"
 TOOLS = ENVIRONMENT / "tools"
 STAMP = ENVIRONMENT / "installed"
 LOCKS = ROOT / "requirements"
-# A larger set satisfies a request for a smaller one.
+# For each set of packages: the sets that contain all of its packages, so that nothing is installed if one of them is.
 SERVED_BY = {"embedded": ("embedded", "dev"), "dev": ("dev",)}
 
 

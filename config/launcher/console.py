@@ -35,7 +35,7 @@ class Console:
                 self.herald = None
 
     def show(self, name: str, line: str) -> None:
-        """Show a line that the process `name` printed; lines are held back during the start."""
+        """Show a line that the process `name` printed; during the start, lines are stored and not shown."""
         if self._held is not None:
             self._held.setdefault(name, deque(maxlen=_MOST_HELD)).append(line)
             return
@@ -45,7 +45,7 @@ class Console:
         self._write(f"{label} {line}")
 
     def release(self, *, with_held_lines: bool) -> None:
-        """End the start: lines are shown from now on, and after a failed start also the lines that were held back."""
+        """End the start: lines are shown from now on, and after a failed start also the stored lines."""
         held, self._held = self._held or {}, None
         if with_held_lines:
             for name, lines in held.items():
