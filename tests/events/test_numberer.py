@@ -39,7 +39,7 @@ def has_waiting(tenant: Tenant) -> bool:
     return Outbox.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_a_stopped_numberer_numbers_every_batch_of_its_pending_tenants_first(
+def test_a_numberer_numbers_every_batch_of_its_pending_tenants_before_it_stops(
     tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(numbering, "BATCH", 5)
@@ -67,7 +67,8 @@ def test_a_commit_wakes_an_idle_numberer_without_another_query_of_the_outbox(com
             numberer._wake.set()
             _wait_for_more_than(before, turns)
         later = turns[len(begin) :]
-    # The thread may have been in a turn, or in its last wait of a second, when the pause became an hour.
+    # Permit three more turns than wakes: when `_IDLE_SECONDS` became an hour, the thread may have been in a turn, or in its last wait of
+    # one second.
     assert later.count("turn") <= 23
     assert later.count("query") <= 1
 
@@ -115,7 +116,7 @@ def test_an_idle_numberer_stores_that_commits_no_longer_wait_for_a_standby(commi
         eventually(lambda: not own.get().is_replicated)
 
 
-def test_other_processes_get_a_hint_with_the_new_end_of_the_log(tenant: Tenant, database_connection: Connection) -> None:
+def test_other_processes_get_a_hint_with_the_new_last_position_of_the_log(tenant: Tenant, database_connection: Connection) -> None:
     async def story() -> tuple[str, int]:
         connected, heard = asyncio.Event(), asyncio.Queue[tuple[str, int]]()
         listener = HintListener(django_settings.REDIS_URL, heard=lambda *hint: heard.put_nowait(hint), connected=connected.set)

@@ -88,8 +88,8 @@ def test_a_reader_that_follows_row_ids_misses_an_event_that_commits_late(tenant:
     fast_committed.set()
     writer.join()
     late = Event.objects.exclude(pk__in=seen_by_id).get(tenant_id=tenant.pk)
-    # A reader that follows ids next asks for ids above the highest id that it has seen. The late event has a lower id, so the reader
-    # never gets it.
+    # A reader that follows row ids now asks for ids above the highest id that it has seen. The late event has a lower id, so the reader
+    # never gets this event.
     assert late.pk < max(seen_by_id)
     number_tenant(tenant.pk)
     pages = list(LogEntry.objects.filter(tenant_id=tenant.pk).order_by("position").values_list("event_id", flat=True))
@@ -221,7 +221,7 @@ def test_an_idle_transaction_that_locks_a_log_delays_other_logs_by_a_fraction_of
         database.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
         thread.notify(tenant.pk)
         thread.notify(other.pk)
-        # The other log must not wait for the locked log: a session waits up to ten seconds for a lock.
+        # The other log must not wait for the locked log. A database session would wait up to ten seconds for the lock.
         wait_until(lambda: not Outbox.objects.filter(tenant_id=other.pk).exists(), seconds=5)
         assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
     try:
@@ -233,7 +233,7 @@ def test_an_idle_transaction_that_locks_a_log_delays_other_logs_by_a_fraction_of
     assert "numbering paused" not in caplog.text
 
 
-def test_a_locked_log_is_an_error_of_the_database_for_a_request(
+def test_a_request_that_numbers_a_locked_log_gets_a_database_error(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = {"lock_timeout": "100"}
@@ -307,7 +307,7 @@ def test_numbering_is_requested_after_the_commit_and_not_after_a_rollback(
 ) -> None:
     settings.EVENTS_NUMBERER_ENABLED = True
     numberer = Numberer()
-    # The numberer treats this thread as its worker and starts no other thread, so pending tenants stay pending.
+    # The numberer treats this thread as its own thread and starts no other. This thread numbers nothing, so pending tenants stay pending.
     numberer._thread = threading.current_thread()
     monkeypatch.setitem(numbering._numberers, os.getpid(), numberer)
     with contextlib.suppress(ZeroDivisionError), transaction.atomic():
@@ -319,7 +319,7 @@ def test_numbering_is_requested_after_the_commit_and_not_after_a_rollback(
     assert list(numberer._pending) == [tenant.pk]
 
 
-def test_a_tenant_is_numbered_on_the_given_connection(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_events_of_a_tenant_are_numbered_on_the_given_database_connection(tenant: Tenant, database_connection: Connection) -> None:
     given = open_connection()
     assert number_tenant(tenant.pk, given) is not None
     given.close()
@@ -327,7 +327,7 @@ def test_a_tenant_is_numbered_on_the_given_connection(tenant: Tenant, database_c
         number_tenant(tenant.pk, given)
 
 
-def test_a_connection_whose_settings_are_refused_is_closed(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_connection_whose_session_settings_are_refused_is_closed(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], SESSION_SETTINGS, {"lock_timeout": "soon"})
     with pytest.raises(psycopg.errors.InvalidParameterValue) as refused:
         open_connection()

@@ -152,7 +152,7 @@ def test_a_test_event_to_a_blocked_client_is_reported_as_waiting(browser: Client
         assert "reached 0 of 1" in send_to(browser, target.client.client_id)
 
 
-def test_every_action_requires_the_token_of_its_form(target: Target) -> None:
+def test_every_action_requires_the_csrf_token_of_its_form(target: Target) -> None:
     strict = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
     strict.force_login(new_staff(target.tenant))
     with target.subscribe() as stream:

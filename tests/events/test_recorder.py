@@ -54,7 +54,7 @@ def test_recording_a_document_keeps_the_mark_of_a_document_with_the_same_key_in_
     )
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # Another program renames all three.
+            # Another program renames the organization and both groups.
             cursor.execute("UPDATE identity_organization SET name = 'renamed' WHERE id = %s", [organization.pk])
             cursor.execute("UPDATE identity_group SET name = 'renamed ' || id WHERE id = ANY(%s)", [[same_key.pk, other.pk]])
         assert record_changes([(ORGANIZATION, organization.pk), (GROUP, other.pk)]) == 2

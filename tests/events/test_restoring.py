@@ -1,4 +1,4 @@
-"""Starting logs over after a restore. Old cursors are refused, and new cursors are valid."""
+"""Starting logs over after a restore. Cursors from before the restore are refused, and new cursors are valid."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_cursors_from_before_the_restore_are_refused_and_new_cursors_are_valid(t
     _restore(tenant, backup)
 
     call_command("events", "restored", "--tenant", tenant.pk, "--yes", stdout=StringIO())
-    # The head is beyond every lost position before a client with a cursor at a lost position reconnects.
+    # New events fill the lost positions before a client with a cursor at a lost position reconnects. Only the epoch shows that the cursor
+    # is old.
     fill_log(tenant.pk, 5, recorded_at=NOW)
 
     for position in (0, 3, 4, 7):

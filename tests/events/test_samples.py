@@ -1,4 +1,4 @@
-"""Samples match the schemas of real events of their types."""
+"""The sample data of each event type matches the schema of the type, and has no other members."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from events.record.schemas import check_data
 
 
 @pytest.mark.parametrize("event_type", EVENT_TYPES)
-def test_a_sample_matches_the_closed_schema_of_its_type(event_type: str) -> None:
+def test_the_sample_data_of_an_event_type_matches_its_schema_and_has_no_other_members(event_type: str) -> None:
     check_data(event_type, sample_data(event_type, tenant_id="acme", time="2026-01-01T00:00:00.000Z"))

@@ -1,4 +1,4 @@
-"""Random sequences of every kind of write. The events of a sequence, applied in order, must give the same tables."""
+"""Random sequences of every kind of write. The events of a sequence, applied in order, must give the contents of the tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METADATA = st.dictionaries(
 
 
 class Undo(Exception):
-    """Causes the rollback of a block."""
+    """Raised to roll back a transaction or a savepoint."""
 
 
 class EveryWayToWrite(RuleBasedStateMachine):

@@ -40,7 +40,7 @@ def note(timeline: int, *, is_replicated: bool) -> None:
 def epoch_after_numbering(
     tenant: Tenant, connection: Connection, database: psycopg.Connection[Any], *, earlier: int | None
 ) -> tuple[int, int]:
-    """Number a new event of a log that was last numbered on `earlier`. Return the epochs before and after."""
+    """Number a new event of a log that was last numbered on the timeline `earlier`. Return the epochs before and after the numbering."""
     Head.objects.filter(pk=tenant.pk).update(timeline=earlier)
     before = Head.objects.get(pk=tenant.pk).epoch
     users.create_user(tenant_id=tenant.pk, connection=connection, name=f"user{earlier}")
@@ -150,7 +150,9 @@ def test_a_role_that_may_not_read_the_identity_of_the_server_numbers_events(
     assert batch.count == 1
 
 
-def test_the_end_of_replication_is_stored_after_the_commit(tenant: Tenant, database: psycopg.Connection[Any], promoted: Identity) -> None:
+def test_the_end_of_replication_is_stored_after_the_numbering_is_committed(
+    tenant: Tenant, database: psycopg.Connection[Any], promoted: Identity
+) -> None:
     fence = timelines.fence_of(database)
     assert fence is not None
     fence.is_replicated = True

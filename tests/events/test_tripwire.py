@@ -1,4 +1,4 @@
-"""Every write that bypasses the signals leaves a mark, and the sweep records the right event for the mark."""
+"""Every write that bypasses the signals of Django leaves a mark, and the sweep records the right event for the mark."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_raw_sql_delete_records_a_deletion_with_the_complete_profile(tenant: T
     assert event["data"]["context"]["connection"]["name"] == "people"
 
 
-def test_the_children_of_rows_deleted_without_signals_are_recorded_first(
+def test_without_signals_the_deletion_of_a_user_is_recorded_before_the_deletion_of_its_connection(
     tenant: Tenant, user: User, database_connection: Connection
 ) -> None:
     run_sql("DELETE FROM identity_user WHERE id = %s", user.pk)
@@ -227,7 +227,7 @@ def test_the_sweep_skips_a_document_locked_by_another_transaction(tenant: Tenant
         pytest.param("UPDATE events_mark SET image = image WHERE document_key = %s::text", id="the mark"),
     ],
 )
-def test_the_sweep_does_not_wait_for_a_transaction_that_locks_only(
+def test_the_sweep_does_not_wait_for_a_transaction_that_locks_a_row_or_its_mark(
     tenant: Tenant, user: User, change: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
@@ -365,7 +365,9 @@ def test_the_check_reports_a_missing_trigger_and_a_migration_installs_it(committ
 
 
 @pytest.mark.parametrize("name", ["EVENT_ATTRIBUTE_PREFIX", "EVENT_SOURCE_NAMESPACE"])
-def test_a_changed_prefix_of_a_log_with_events_is_reported(tenant: Tenant, user: User, settings: Settings, name: str) -> None:
+def test_a_change_of_a_setting_for_names_in_events_is_reported_if_a_log_has_events(
+    tenant: Tenant, user: User, settings: Settings, name: str
+) -> None:
     assert check_spelling(["default"]) == []
     setattr(settings, name, "brand")
     assert [message.id for message in check_spelling(["default"])] == ["events.E002"]

@@ -33,7 +33,7 @@ class Manners:
     # How a search by `externalId` matches: exactly, every account (ignored), as a regular expression (pattern), the `userName` instead, no
     # account (nothing), or with an error (refused).
     key_filter: str = "exact"
-    # How a search by `userName` matches: exactly, in any case of letters (folded), every account (ignored), or as a regular expression.
+    # How a search by `userName` matches: exactly, in upper and lower case (folded), every account (ignored), or as a regular expression.
     name_filter: str = "exact"
     # What happens to `externalId`: kept, hidden (compared, never shown), dropped, or echoed (dropped, but shown in responses to writes).
     keys: str = "kept"
@@ -62,7 +62,7 @@ class Fate:
 
 @dataclass
 class BadServer:
-    """The server. It replaces the HTTP sender of a run: each call of `send` is a request to the server."""
+    """The SCIM server. It replaces the HTTP sender of a run: each call of `send` is a request to this server."""
 
     manners: Manners
     accounts: dict[str, Account] = field(default_factory=dict)

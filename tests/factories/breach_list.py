@@ -1,4 +1,4 @@
-"""A list of breached passwords for tests, written without the product's builder, and a tenant that uses it."""
+"""A list of breached passwords for tests, written without the product code for lists, and a tenant that checks passwords with this list."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def use_list(settings: Any, path: Path | str) -> None:
 
 
 def detect(tenant_id: str, *shields: str, **values: Any) -> None:
-    """Configure a tenant so that it checks for breached passwords. `shields` are its responses at logins."""
+    """Configure a tenant so that it checks for breached passwords. `shields` are its reactions to a login with a breached password."""
     row, _ = TenantSettings.objects.of(tenant_id).get_or_create(tenant_id=tenant_id)
     detection = {"enabled": True, "shields": list(shields), **values}
     row.attack_protection = {**row.attack_protection, "breached_password_detection": detection}

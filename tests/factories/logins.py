@@ -93,7 +93,7 @@ def code_of(login: UserIssue, *, challenge: str | None = None, method: str = "S2
 
 
 def code_form(registered: Registered, code: str, **changes: Any) -> dict[str, Any]:
-    """Return the fields of a valid code exchange with changes. None removes a field."""
+    """Return the fields of a valid exchange of a code. `changes` replaces fields; the value None removes a field."""
     fields: dict[str, Any] = {
         "grant_type": "authorization_code",
         "client_id": registered.client_id,
@@ -106,7 +106,7 @@ def code_form(registered: Registered, code: str, **changes: Any) -> dict[str, An
 
 
 def refresh_form(registered: Registered, token: str, **changes: Any) -> dict[str, Any]:
-    """Return the fields of a valid refresh with changes. None removes a field."""
+    """Return the fields of a valid request with a refresh token. `changes` replaces fields; the value None removes a field."""
     fields: dict[str, Any] = {
         "grant_type": "refresh_token",
         "client_id": registered.client_id,

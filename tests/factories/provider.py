@@ -26,7 +26,7 @@ _SIGNING = RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"
 
 @dataclass
 class Provider:
-    """The next responses. `changes` overrides the claims of a valid id token. None removes a claim."""
+    """The provider, with its next responses. `changes` overrides the claims of a valid ID token. None removes a claim."""
 
     server: MisbehavingServer
     changes: dict[str, Any] = field(default_factory=dict)
@@ -121,13 +121,13 @@ class Login:
         return sent
 
     def come_back(self, sent: dict[str, str], *, method: str = "GET", **changes: str | None) -> Any:
-        """Return to the service with the provider's response and with changes. None removes a member."""
+        """Return to the service with the provider's response. `changes` replaces parameters of the response; None removes a parameter."""
         answer = {"code": "a-code", "state": sent["state"], **changes}
         fields = {name: value for name, value in answer.items() if value is not None}
         return getattr(self.browser, method.lower())("/login/callback", fields)
 
     def told(self, response: Any) -> dict[str, str]:
-        """Return the parameters of the redirect to the client that ends a login."""
+        """Return the parameters that the client gets in the redirect at the end of a login."""
         assert response.status_code in (302, 303), response.content
         assert response["Location"].startswith(CALLBACK), response["Location"]
         return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
@@ -138,7 +138,7 @@ class Login:
 
 
 def address_of_logout(session: Session, *, return_to: str) -> str | None:
-    """Return the URL at which a logout ends the login at the provider."""
+    """Return the provider's URL to which a logout redirects the browser, so that the login at the provider also ends."""
     found = federated_logout(session, return_to=return_to)
     return found.then.address if found is not None and found.then is not None else None
 

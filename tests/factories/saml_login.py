@@ -80,7 +80,7 @@ class SamlLogin:
         return parse(base64.b64decode(encoded))
 
     def answer(self, request: Element | None, **changes: Any) -> Answer:
-        """Return a valid response to a request, or an unsolicited response."""
+        """Return a valid response to the request, or an unsolicited response if `request` is None."""
         asked = request.get("ID") if request is not None else None
         return Answer(**{"audience": self.entity_id, "recipient": self.acs, "in_response_to": asked, **changes})
 
@@ -91,7 +91,7 @@ class SamlLogin:
         return (browser or self.browser).post(f"/login/callback?{address}", fields)
 
     def told(self, response: Any) -> dict[str, str]:
-        """Return the parameters of the redirect to the client that ends a login."""
+        """Return the parameters that the client gets in the redirect at the end of a login."""
         assert response.status_code in (302, 303), response.content
         assert response["Location"].startswith(CALLBACK), response["Location"]
         return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}

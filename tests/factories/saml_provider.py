@@ -40,7 +40,7 @@ class KeyPair:
 
     @property
     def known(self) -> Certificate:
-        """Return the certificate as a connection stores it."""
+        """Return the certificate as the options of a connection contain it."""
         return certificate_of(self.certificate.public_bytes(Encoding.DER))
 
     @property
@@ -74,7 +74,7 @@ def _samlp(name: str) -> str:
 
 @dataclass
 class Answer:
-    """A valid response. Tests change members, or the XML trees before the signature."""
+    """A valid response. Tests change its members, or its XML trees before they are signed."""
 
     audience: str
     recipient: str

@@ -40,7 +40,7 @@ _SESSION = OutboundSession(LOOPBACK)
 
 
 class Findings:
-    """Stores the results of probes in a set."""
+    """The capabilities of a SCIM server that runs have proven, in a set."""
 
     def __init__(self, *proven: str) -> None:
         self.proven = set(proven)
@@ -54,7 +54,10 @@ class Findings:
 
 @dataclass
 class Ran:
-    """The end of a run: its result or failure, and its records. `own_seconds` is the processor time of the run."""
+    """The end of a run: its result or failure, and the requests and log lines that it recorded.
+
+    `own_seconds` is the processor time of the run.
+    """
 
     result: Result | None
     failure: ActionError | None
@@ -117,7 +120,7 @@ def run_event(
 ) -> Ran:
     """Run the SCIM action for one event, and return the end of the run. If the run raises `ActionError`, the end contains this error.
 
-    `links` are the links of earlier runs. Without a `position`, the event is the newest event of these runs.
+    `links` are the links that earlier runs stored. Without a `position`, the event gets a higher position than the events of these runs.
     """
     links = links or MemoryLinks()
     at = at or links.at(position or links.newest + 1)

@@ -1,4 +1,4 @@
-"""Rows of a login: a session, a refresh token, a consent, lines of the log, and a block."""
+"""Rows of a login: a session, a refresh token, a consent, lines of the sign-in log, and a block."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def make_consent(user: User, client: Client, audience: str = "https://orders.exa
 
 
 def make_sign_in(user: User, client: Client | None = None, **changes: Any) -> SignIn:
-    """Create a line of the log. It is ten seconds old by default, so that a reader of the log gets it."""
+    """Create a line of the sign-in log.
+
+    The line is ten seconds old by default, because `GET /logs` does not return the newest lines yet.
+    """
     values: dict[str, Any] = {
         "type": "fp",
         "is_success": False,

@@ -197,7 +197,7 @@ def _no_verifier(provider: SocialProvider, request: Received) -> bool:
 
 
 def _signed_secret(provider: SocialProvider, request: Received) -> bool:
-    """Check as Apple does: key, team, client, audience, and a lifetime of at most six months."""
+    """Check a client secret as Apple does: its key, team, client, audience, and a lifetime of at most six months."""
     try:
         token = jwt.decode(form_of(request).get("client_secret", ""), APPLE_KEY, algorithms=["ES256"])
     except (JoseError, ValueError):

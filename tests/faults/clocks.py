@@ -1,4 +1,4 @@
-"""Processes whose clock is wrong. Durations are measured by another clock, which stays right."""
+"""Processes whose wall clock is wrong. The clock for durations (`time.monotonic`) stays right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private servers that a test may freeze or flush, and workers that it may kill."""
+"""Private servers that a test may freeze or flush, and workers that a test may kill."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a limited run in which no fault test had enough time."""
+    """Fail a run with a time limit if it had not enough time for any fault test."""
     started = [_STARTED in item.stash for item in session.items if item.get_closest_marker("fault")]
     if programme.tested_nothing(found=len(started), started=sum(started)):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED

@@ -75,7 +75,7 @@ def assert_right_documents(stream: EventStream, directory: Path) -> None:
 def assert_books_agree(stream: EventStream) -> None:
     """Assert that attempts have the numbers from 1 to `Delivery.attempts`, and that only the last attempt settles the delivery.
 
-    An attempt after a settling attempt means that an outcome was stored without a valid lease.
+    An attempt after the attempt that settled the delivery means that an outcome was stored without a valid lease.
     """
     attempts: dict[int, list[tuple[int, str]]] = {}
     rows = Attempt.objects.filter(delivery__stream_id=stream.pk).order_by("number")

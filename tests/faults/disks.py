@@ -16,7 +16,7 @@ from tests.faults.world import World
 
 _ROOM = "512m"
 _IMAGE_BYTES = 384 * 1024 * 1024
-# The server recycles segments of the write-ahead log early, so that the log fits on the disk.
+# The server recycles segments of the write-ahead log early, so that the write-ahead log fits on the small disk.
 _SETTINGS = ("max_wal_size=64MB", "min_wal_size=32MB")
 
 

@@ -20,7 +20,7 @@ SECONDS = {
     "test_no_event_is_lost_or_repeated_when_web_processes_and_writers_are_killed_at_random": 30.0,
     "test_no_event_is_lost_when_a_process_is_killed_while_it_redelivers_dead_letters": 15.0,
     "test_no_event_is_lost_without_hints_and_polling_limits_the_delay": 20.0,
-    "test_no_acknowledged_change_is_lost_when_a_full_log_disk_stops_the_server": 25.0,
+    "test_no_acknowledged_change_is_lost_when_the_full_disk_of_the_write_ahead_log_stops_the_server": 25.0,
     "test_no_acknowledged_change_is_lost_when_the_disk_fails_to_flush": 25.0,
     "test_positions_cursors_and_slots_do_not_depend_on_the_clock_of_a_process": 20.0,
     "test_requests_are_refused_and_streams_stay_open_while_no_connection_is_free": 25.0,

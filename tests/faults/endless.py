@@ -1,4 +1,4 @@
-"""An installed action that never ends, run in a worker and in the process of the test."""
+"""An installed action that never ends. The module is imported by a worker and by the process of the test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENTRY_POINT = f"{v1.__name__}.Endless"
 
 
 class Endless:
-    """Sleeps or loops forever, depending on its secret, for users with a matching name."""
+    """Sleeps or loops forever, depending on its secret, for users with the nickname `endless`."""
 
     def on_execute_event_stream(self, event: Event, api: Api) -> None:
         api.log("info", "begun")

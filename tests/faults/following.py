@@ -104,7 +104,7 @@ class Follower:
         async for data in _pieces(incoming, chunked=chunked):
             count += len(data)
             if count > budget:
-                # Bytes after the cut count as not received.
+                # Bytes after the byte at which the subscriber cuts its connection count as not received.
                 data = data[: len(data) - (count - int(budget))]
             if self.keep_bytes:
                 session.received += data

@@ -86,7 +86,7 @@ class Reader:
 
 @dataclass
 class History:
-    """All facts about one tenant. `base` is the last position before the writers started, and `tables` are the final rows."""
+    """All facts about one tenant. `base` is the last position before the writers started, and `tables` are the rows at the end."""
 
     tenant: str
     operations: Sequence[Operation]

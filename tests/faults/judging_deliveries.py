@@ -18,7 +18,7 @@ from tests.faults.delivery_invariants import assert_sound  # noqa: E402
 
 def main(stream_id: str, directory: Path, start: int) -> None:
     """Fail at the first violated invariant."""
-    # The caller knows the stream only by its id.
+    # The command line contains only the id of the stream, and not its tenant.
     assert_sound(EventStream.all_tenants.get(pk=stream_id), directory, crashes=0, after=start)
 
 

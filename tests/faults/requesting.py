@@ -28,7 +28,7 @@ class Answered:
 
 @dataclass
 class Requests:
-    """A client of one tenant at one web process. It stores its changes, so that a test can check the history."""
+    """A client of one tenant at one web process. The client stores its changes, so that a test can compare them with the log."""
 
     tenant: Seeded
     address: tuple[str, int]
@@ -44,7 +44,7 @@ class Requests:
         return answer
 
     def added_to(self, history: History) -> History:
-        """Return the history with the changes of this client. The log decides whether a change in doubt was saved."""
+        """Return the history with the changes of this client. A change whose response was lost counts as saved if the log contains it."""
         logged = {key_of(entry.event) for entry in history.log}
         saved = {one.id for one in self.operations if one.outcome == "ok" or (one.outcome == "unknown" and one.keys[0] in logged)}
         return replace(history, operations=[*history.operations, *self.operations], committed=set(history.committed) | saved)

@@ -1,4 +1,7 @@
-"""The links to the database and to Redis flip bytes or are slow. No event is stored or delivered wrongly, lost or repeated."""
+"""The network links to the database and to Redis flip bytes or are slow.
+
+No event is stored or delivered with wrong bytes, lost or repeated.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def server_side(world: World) -> ssl.SSLContext:
 
 
 def flip(link: Proxy, share: float) -> None:
-    """Flip bytes in this share of the pieces until enough pieces were damaged."""
+    """Flip one byte in this share of the forwarded pieces, until enough pieces are damaged."""
     link.flip_share = share
     eventually(partial(link.has_flipped, link.flipped + _FLIPS), seconds=180)
     link.flip_share = 0.0

@@ -39,7 +39,7 @@ def test_a_worker_interrupts_an_action_at_the_end_of_its_budget_and_keeps_its_pr
 
     eventually(lambda: not Delivery.objects.filter(stream_id=stream.pk, state="todo").exists(), seconds=30)
 
-    # The task's own limits are 20 and 30 seconds.
+    # The limits of the Celery task are 20 and 30 seconds, so they did not end the action.
     assert time.monotonic() - started < 18
     assert worker.children() == before
     assert sorted(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == ["dead", "delivered"]

@@ -71,7 +71,9 @@ def test_writers_get_errors_while_the_data_disk_is_full_and_continue_afterwards(
     assert_holds(client.added_to(disks.history(tenant, [writers], following.readers)))
 
 
-def test_no_acknowledged_change_is_lost_when_a_full_log_disk_stops_the_server(disks: DiskWorld, following: Following) -> None:
+def test_no_acknowledged_change_is_lost_when_the_full_disk_of_the_write_ahead_log_stops_the_server(
+    disks: DiskWorld, following: Following
+) -> None:
     tenant = disks.tenant()
     with disks.web() as web, disks.writers(tenant, 2, think=0.01) as writers:
         following.add(Follower("stream", tenant, lambda: web.address))
@@ -102,7 +104,7 @@ def test_no_acknowledged_change_is_lost_when_the_disk_fails_to_flush(image: Imag
         image.data.fill()
         made = writers.count
         eventually(lambda: writers.have_made(made + 20), seconds=60)
-        # A checkpoint flushes the data. If the flush fails, PostgreSQL stops and recovers from its log, since pages may be lost.
+        # A checkpoint flushes the data. If the flush fails, pages may be lost, so PostgreSQL stops and recovers from its write-ahead log.
         eventually(lambda: has_ended(image, "CHECKPOINT"), seconds=90)
         image.data.repair()
         image.start_postgres()

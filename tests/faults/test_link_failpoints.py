@@ -65,7 +65,7 @@ def test_a_worker_killed_during_a_create_leaves_one_account_that_gets_later_chan
 
 
 @pytest.mark.parametrize("failpoint", ["ran", "settled"])
-def test_a_worker_killed_during_a_deletion_leaves_no_account_and_no_open_link(
+def test_a_worker_killed_during_a_deletion_leaves_no_account_and_its_link_ends(
     failpoint: str, tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, directory: Path
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada")

@@ -1,4 +1,4 @@
-"""Two web processes accept each proof and assertion at most once while Redis hangs, is killed or loses its data."""
+"""Two web processes accept each DPoP proof and each client assertion at most once while Redis hangs, is killed or loses its data."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 DEADLINE_SECONDS = 2.0
 EVENTS, EVENT_BYTES = 600, 20_000
-# Memory limit in bytes per blocked client: one write of the service, and the buffers of the web server and its sockets.
+# Memory limit in bytes for each client that does not read: one write of the service, and the buffers of the web server and its sockets.
 BYTES_PER_READER = 256 * 1024
 _SLOWEST_NEIGHBOUR_SECONDS = 1.0
 # A program that reads its first bytes, prints a line, and then reads everything, unless it is stopped.

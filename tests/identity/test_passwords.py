@@ -74,7 +74,7 @@ def test_the_number_of_remembered_passwords_is_read_from_the_options_and_limited
     assert history_size({"password_history": history}) == size
 
 
-def test_the_default_policy_replaces_invalid_options() -> None:
+def test_invalid_options_of_the_password_policy_are_replaced_by_the_default_policy() -> None:
     options = {"passwordPolicy": "unheard of", "password_complexity_options": {"min_length": "ten"}}
     assert policy_of(options) == "good"
     assert shortest_length(options) == 8

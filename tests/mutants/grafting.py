@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 
-# The changed code of functions, by the qualified names of the functions.
+# A graft: the changed code of functions, by the qualified names of the functions.
 Graft = Mapping[str, CodeType]
 
 

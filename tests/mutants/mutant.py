@@ -1,4 +1,4 @@
-"""The description of a mutant: its place in the source, the rule that it breaks, and the tests of which one must fail."""
+"""The description of a mutant: its place in the source, the rule that it breaks, and its tests, at least one of which must fail."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class SamlKeyFactory(RowFactory[SamlKey]):
 
 
 class ProviderMetadataFactory(RowFactory[ProviderMetadata]):
-    """The URL of a document that was never fetched."""
+    """The URL of a provider's metadata document. The service has never fetched the document."""
 
     class Meta:
         model = ProviderMetadata
@@ -308,7 +308,7 @@ class LogoutNoticeFactory(RowFactory[LogoutNotice]):
 
 
 class LoginTicketFactory(RowFactory[LoginTicket]):
-    """A ticket that no browser has."""
+    """A login ticket that no browser has."""
 
     class Meta:
         model = LoginTicket

@@ -42,7 +42,7 @@ class LogEntryFactory(RowFactory[LogEntry]):
 
 
 class MarkFactory(RowFactory[Mark]):
-    """A mark of an unknown table. No sweep records an event for this mark."""
+    """A mark of a table that the service does not know. So no sweep records an event for this mark."""
 
     class Meta:
         model = Mark

@@ -1,4 +1,4 @@
-"""Every kind of database connection has its time limits, although no limit is a startup option, which a pooler may refuse."""
+"""Every kind of database connection has time limits. No limit is a startup option, because a pooler may refuse startup options."""
 
 from __future__ import annotations
 

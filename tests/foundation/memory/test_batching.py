@@ -41,7 +41,7 @@ def _run(story: Callable[[Source], Awaitable[None]]) -> None:
     asyncio.run(told())
 
 
-def test_concurrent_calls_are_combined_into_one_that_contains_each_key_once() -> None:
+def test_concurrent_calls_are_combined_into_one_call_that_contains_each_key_once() -> None:
     async def story(source: Source) -> None:
         source.may_answer.set()
         assert await asyncio.gather(*map(source.gathering.ask, "abca")) == [1, 1, 1, 1]

@@ -1,4 +1,7 @@
-"""Counts of many names in constant memory, with a sketch of one time window."""
+"""Counts of many names in constant memory.
+
+A sketch is a table of counters for one time window, in which several names can share a counter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Spans are recorded only while tracing is on, and contain no texts of errors. A collector that fails does not delay the traced code."""
+"""Spans are recorded only while tracing is on, and contain no texts of errors.
+
+A collector that fails or does not answer does not delay the traced code.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,7 @@ def test_a_caller_does_not_choose_whether_its_trace_is_recorded(received: Collec
     assert received.spans == []
 
 
-def test_a_request_with_a_linked_caller_starts_its_own_trace_with_a_link_to_the_caller(received: Collector) -> None:
+def test_a_request_that_does_not_continue_the_trace_of_its_caller_starts_a_trace_with_a_link_to_the_caller(received: Collector) -> None:
     with tracing.request_span("GET management", parent=None, link=_CALLER):
         pass
     tracing.stop()

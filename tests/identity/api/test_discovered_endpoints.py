@@ -118,7 +118,7 @@ def test_no_request_is_sent_to_private_addresses(
     assert "hidden" not in caplog.text
 
 
-def test_only_known_members_of_the_right_type_are_kept(api: Management, provider: Provider) -> None:
+def test_only_known_members_of_the_discovery_document_with_the_right_type_are_stored(api: Management, provider: Provider) -> None:
     provider.discovery.update(
         {
             "secret_of_the_house": "x",

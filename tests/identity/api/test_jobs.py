@@ -173,7 +173,7 @@ def test_an_import_may_be_larger_than_other_bodies_but_has_a_limit(
     assert post_import(api, database_connection.pk, large).status == 202
     settings.IMPORT_MAX_BYTES = len(large)
     assert post_import(api, database_connection.pk, large).status == 413
-    # The service reads a large body only for a token with the scope of the operation.
+    # The service reads a large body only if the token of the request has the scope of the operation.
     reader = Management(tenant, scope="read:users")
     assert post_import(reader, database_connection.pk, large).status == 413
     reader.token = "x"

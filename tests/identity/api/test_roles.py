@@ -19,7 +19,7 @@ def test_a_new_role_is_returned_with_status_200_and_can_be_read(api: Management)
     assert api.get(f"roles/{made.json['id']}").json == made.json
 
 
-def test_a_name_is_unique_per_owner(api: Management, tenant: Tenant) -> None:
+def test_two_roles_of_the_tenant_or_of_one_organization_cannot_have_the_same_name(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant)
     make_role(tenant, "editor")
     assert api.post("roles", {"name": "editor"}).status == 409

@@ -161,7 +161,7 @@ def test_sending_a_secret_again_unchanged_changes_nothing(tenant: Tenant) -> Non
     assert not Mark.objects.filter(row_key=identifier).exists()
 
 
-def test_replacing_a_value_that_is_equal_only_in_python_is_a_change(tenant: Tenant) -> None:
+def test_replacing_a_value_by_another_json_value_that_is_equal_in_python_is_a_change(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "email", {"unknown": {"a": 1}})
     patched(api, identifier, {"unknown": {"a": True}})

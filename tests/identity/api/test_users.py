@@ -54,7 +54,7 @@ def test_a_request_may_set_the_id_of_a_new_user_and_an_existing_id_is_refused(ap
     )
 
 
-def test_an_email_is_accepted_in_any_case_of_letters(api: Management, ada: User) -> None:
+def test_an_email_is_accepted_in_upper_and_lower_case(api: Management, ada: User) -> None:
     assert api.post("users", {"connection": "people", "email": "ADA@example.test", "password": PASSWORD}).status == 409
 
 
@@ -129,7 +129,7 @@ def test_a_new_email_is_unverified_unless_the_request_says_otherwise(api: Manage
     assert api.patch(path_of(ada), {"email": "b@example.test", "email_verified": True}).json["email_verified"] is True
 
 
-def test_a_used_email_gets_a_conflict_and_changes_nothing(api: Management, tenant: Tenant, ada: User) -> None:
+def test_the_email_of_another_user_gets_a_conflict_and_changes_nothing(api: Management, tenant: Tenant, ada: User) -> None:
     other = make_user(connection=ada.connection)
     answer = api.patch(path_of(other), {"email": "Ada@example.test", "given_name": "Other"})
     assert (answer.status, answer.json["message"]) == (409, "The user already exists.")
@@ -175,7 +175,7 @@ def test_fields_are_included_or_excluded_and_unknown_fields_are_refused(api: Man
     assert (refused.status, refused.json["errorCode"]) == (400, "invalid_query_string")
 
 
-def test_users_are_found_by_their_exact_email_in_any_case(api: Management, tenant: Tenant, ada: User) -> None:
+def test_users_are_found_by_their_whole_email_in_upper_and_lower_case(api: Management, tenant: Tenant, ada: User) -> None:
     mail = make_connection(tenant_id=tenant.pk, strategy="email")
     twin = make_user(connection=mail, email="Ada@Example.test")
     make_user(connection=mail, email="ada@example.test.example")

@@ -82,7 +82,7 @@ def test_opening_the_link_verifies_nothing(api: Management, ada: User) -> None:
     assert not is_verified(ada)
 
 
-def test_expired_invalid_and_foreign_links_verify_nothing(api: Management, ada: User, database_connection: Connection) -> None:
+def test_expired_and_invalid_links_verify_nothing(api: Management, ada: User, database_connection: Connection) -> None:
     link = mailed_link(api, {"user_id": ada.user_id})
     with time_machine.travel(timezone.now() + timedelta(days=5, seconds=1)):
         assert confirm(link).status == 410

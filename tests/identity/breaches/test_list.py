@@ -72,7 +72,7 @@ def test_an_imported_file_is_searched_and_contains_no_password_or_whole_digest(p
     assert "200 passwords" in run("status")
 
 
-def test_passwords_below_the_minimum_count_and_padding_are_not_stored(tmp_path: Path) -> None:
+def test_passwords_below_the_minimum_count_and_padding_lines_are_not_stored(tmp_path: Path) -> None:
     suffix = digest("a")[5:]
     other = digest("b")[5:]
     body = f"{suffix}:9\r\n{other}:2\r\n{'0' * 35}:0\r\n".encode()
@@ -112,7 +112,7 @@ def test_a_much_smaller_list_replaces_the_old_list_only_on_request(place: Path, 
     with pytest.raises(CommandError, match="Nothing was replaced"):
         run("import", str(source), "--allow-missing")
     assert BreachList(place).facts.count == 200
-    # The second run uses the list that the first run has built, and does not read the source again.
+    # The second run uses the new list that the first run has built but not put in place. It does not read the source again.
     run("import", str(source), "--allow-missing", "--accept-smaller")
     assert BreachList(place).facts.count == 1
 

@@ -201,7 +201,7 @@ def test_the_provider_of_the_tenant_has_precedence_over_the_provider_of_the_plat
     assert "shared-secret" not in str(MessageProvider.objects.of(tenant.pk).values().get())
 
 
-def test_a_country_must_be_in_every_configured_list(tenant: Tenant, settings: Any) -> None:
+def test_a_country_must_be_in_every_configured_list_of_allowed_countries(tenant: Tenant, settings: Any) -> None:
     settings.SMS_SENDER = sms_settings("console:")
     connection = sms_connection(tenant, allowed_countries=["DE", "US"])
     assert countries_for(tenant.pk) == ()

@@ -130,7 +130,7 @@ def test_members_outside_the_schema_are_sealed(strategy: str, options: dict[str,
     assert joined(parts.shown, parts.secrets) == options
 
 
-def test_null_is_not_a_secret() -> None:
+def test_a_null_value_is_not_sealed() -> None:
     parts = split(schema_of("oidc", is_database=False), {"client_secret": None, "unknown": None, "icon_url": None})
     assert (parts.shown, parts.secrets) == ({"icon_url": None}, {})
 

@@ -223,7 +223,7 @@ def test_the_time_limit_of_a_search_includes_the_reading_of_linked_identities(
     assert "The search took too long" in answer.json["message"]
 
 
-def test_equal_terms_on_identities_are_read_once(api: Management, staff: list[User]) -> None:
+def test_the_identities_for_equal_terms_are_read_once(api: Management, staff: list[User]) -> None:
     with CaptureQueriesContext(connection) as captured:
         assert api.get("users", {"q": " OR ".join(["identities.isSocial:false"] * 30)}).status == 200
     assert sum("LIMIT 1001" in one["sql"] for one in captured.captured_queries) == 1

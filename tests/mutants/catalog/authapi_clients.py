@@ -21,7 +21,7 @@ MUTANTS = (
         at="authapi.client_auth.assertion:is_acceptable",
         old='and _is_for(claims.get("aud"), hosts)',
         new="",
-        rule="The audience of an assertion must be this service.",
+        rule="The audience of a client assertion must be this service.",
         tests=("tests/authapi/client_auth/test_assertion.py",),
     ),
     Mutant(

@@ -42,7 +42,7 @@ MUTANTS = (
         at="authapi.edge.unread_bodies:UnreadBodies.take",
         old="while self.size + size > self._most:",
         new="while False:",
-        rule="Request bodies that have not arrived completely use a bounded amount of memory.",
+        rule="All request bodies that have not arrived completely together use a bounded amount of memory.",
         tests=("tests/authapi/edge/test_unread_bodies.py",),
     ),
     Mutant(

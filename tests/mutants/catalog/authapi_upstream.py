@@ -42,7 +42,7 @@ MUTANTS = (
         at="authapi.upstream.id_token:opened",
         old="if not _may_sign(key_issuer, decoded.claims):",
         new="if False:",
-        rule="A key of one directory cannot sign tokens of another directory.",
+        rule="A key that the provider publishes for one directory cannot sign tokens of another directory.",
         tests=("tests/authapi/upstream/social/test_login.py",),
     ),
     Mutant(

@@ -108,7 +108,7 @@ MUTANTS = (
         at="events.log.reading:_without_hole",
         old="if not events and bounds.head > cursor.position:",
         new="if False:",
-        rule="If no event follows a position below the head, the reader reports an error and not the end of the log.",
+        rule="If the reader finds no event after a position below the head, it reports an error and not the end of the log.",
         tests=("tests/events/test_log.py",),
     ),
     Mutant(
@@ -207,7 +207,7 @@ MUTANTS = (
         at="events.log.numbering:number_batch",
         old="(fence.is_replicated or is_replicated)",
         new="is_replicated",
-        rule="When synchronous replication has ended, this fact is stored before events are announced.",
+        rule="When synchronous replication has ended, this fact is stored before hints tell other processes about new events.",
         tests=("tests/events/test_timelines.py",),
     ),
     Mutant(

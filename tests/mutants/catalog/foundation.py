@@ -99,7 +99,7 @@ MUTANTS = (
         at="foundation.outbound.addresses:_carried",
         old="if any(address in network for network in _BEFORE_IPV4):",
         new="if False:",
-        rule="An IPv4 address that an IPv6 address contains is also checked.",
+        rule="If an IPv6 address contains an IPv4 address, the IPv4 address is also checked.",
         tests=("tests/foundation/outbound/test_addresses.py",),
     ),
     Mutant(
@@ -193,7 +193,7 @@ MUTANTS = (
         at="foundation.secrets.hidden_values:_plain",
         old='_PRIVATE_MEMBERS if "kty" in value else frozenset()',
         new="frozenset()",
-        rule="The audit log shows no private member of a key.",
+        rule="The audit log shows no private member of a JSON Web Key.",
         tests=(
             "tests/identity/audit/test_audit_log.py",
             "tests/config/console/test_admin_audit.py",

@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.claim_ahead:Ahead.start",
         old=" or not settings.DELIVERY_RETRY_DELAYS",
         new="",
-        rule="Deliveries with only one attempt are never claimed in advance, because the worker may end before they run.",
+        rule="A delivery that may have only one attempt is never claimed in advance: if the worker ended first, the attempt would be lost.",
         tests=("tests/provisioning/engine/test_claim_ahead.py",),
     ),
     Mutant(
