@@ -279,7 +279,7 @@ def test_events_of_two_tenants_in_one_transaction_are_numbered_in_separate_logs(
     assert [event["type"] for event in numbered(other.pk)] == ["connection.created"]
 
 
-def test_the_stored_body_never_changes_once_written(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_stored_body_of_an_event_never_changes(tenant: Tenant, database_connection: Connection) -> None:
     body = bytes(Event.objects.get(tenant_id=tenant.pk).body)
     numbered(tenant.pk)
     assert bytes(Event.objects.get(tenant_id=tenant.pk).body) == body

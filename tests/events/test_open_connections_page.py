@@ -142,7 +142,7 @@ def test_a_test_event_without_an_open_stream_is_reported(browser: Client, target
     assert "no open stream" in send_to(browser, target.client.client_id)
 
 
-def test_a_test_event_to_a_blocked_client_is_reported_as_waiting(browser: Client, target: Target) -> None:
+def test_a_test_event_to_a_client_that_does_not_read_is_reported_as_waiting(browser: Client, target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
     for _ in range(6):

@@ -189,7 +189,9 @@ def test_deleting_a_user_with_linked_identities_is_one_event(tenant: Tenant, dat
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_the_text_that_ends_streams_of_public_clients_is_stored_escaped(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_value_that_some_client_libraries_read_as_the_end_of_a_stream_is_stored_escaped(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     make(tenant, database_connection, name="[DONE]")
     body = bytes(Event.objects.filter(tenant_id=tenant.pk, type="user.created").get().body)
     assert b"[DONE]" not in body

@@ -65,7 +65,7 @@ def test_events_beyond_the_retention_are_pruned_with_their_bodies(tenant: Tenant
     assert _prune(tenant) == []
 
 
-def test_the_search_for_expired_positions_reads_no_position_that_has_not_expired(tenant: Tenant) -> None:
+def test_the_search_for_expired_positions_reads_only_expired_positions(tenant: Tenant) -> None:
     fill_log(tenant.pk, 5, recorded_at=OLD)
     fill_log(tenant.pk, 300, recorded_at=FRESH)
 

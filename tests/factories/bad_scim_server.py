@@ -1,4 +1,4 @@
-"""A SCIM server in memory with every deviation of real servers, one at a time or combined.
+"""A SCIM server in memory that deviates from the standard as real servers do, in one way or in several ways at once.
 
 It stores the owner of each account and checks every write. `violations` lists the writes that changed or deleted an account of a user
 other than the user of the event.
@@ -28,18 +28,19 @@ class WorkerDied(BaseException):
 
 @dataclass(frozen=True)
 class Manners:
-    """The deviations of the server."""
+    """How the server deviates from the standard."""
 
     # How a search by `externalId` matches: exactly, every account (ignored), as a regular expression (pattern), the `userName` instead, no
     # account (nothing), or with an error (refused).
     key_filter: str = "exact"
     # How a search by `userName` matches: exactly, in upper and lower case (folded), every account (ignored), or as a regular expression.
     name_filter: str = "exact"
-    # What happens to `externalId`: kept, hidden (compared, never shown), dropped, or echoed (dropped, but shown in responses to writes).
+    # What happens to `externalId`: kept, hidden (searches match it, responses never show it), dropped, or echoed (dropped, but shown in
+    # responses to writes).
     keys: str = "kept"
     # The shown creation time: real, constant, absent, unsteady (another time in each response), or rounded (in responses to reads).
     created: str = "real"
-    # New ids: counted, given_again (the lowest free number), or names (the `userName`).
+    # The ids of new accounts: counted, given_again (the lowest free number), or names (the `userName`).
     ids: str = "counted"
     has_unique_names: bool = True
     refuses_quotes: bool = False
@@ -149,7 +150,8 @@ class BadServer:
         if account["owner"] != self.acting:
             if not self.is_excused(account):
                 self.violations.append(f"{method} of {account} for {self.acting}")
-            # No run can tell this account from an account that the user always had, so later writes for this user are no violations.
+            # After this write, no run can distinguish the account from an account of this user. So later writes for this user are no
+            # violations.
             account["owner"] = self.acting
         if method == "DELETE":
             if self.manners.only_deactivates:

@@ -12,7 +12,7 @@ Mangler = Callable[[bytes], Wire]
 
 
 class Relay:
-    """The handler of the relay. `instead` and `after` contain entries for the next requests of each verb, used once each and in order.
+    """The handler of the relay. `instead` and `after` contain entries for the next requests of each verb; each is used once, in order.
 
     An entry of `instead` is a response that replaces the real server. An entry of `after` gets the real response, and returns the response
     to the client. Without an entry, the client gets the real response.

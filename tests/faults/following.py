@@ -137,7 +137,7 @@ def _header(head: bytes, name: bytes) -> float:
 
 
 async def _pieces(incoming: asyncio.StreamReader, *, chunked: bool) -> AsyncIterator[bytes]:
-    """Yield received chunks of the body until it ends."""
+    """Yield pieces of the body as they arrive, until the body ends. With `chunked`, the body has the chunked transfer coding of HTTP."""
     while True:
         left = int((await incoming.readuntil(b"\r\n")).partition(b";")[0], 16) if chunked else _LARGEST_PIECE
         if left == 0:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and its children. The parent is first, so that it can start no more children."""
+    """Return a process and its children.
+
+    The parent is first: a caller freezes the parent first, so that the parent can start no more children.
+    """
     children = Path(f"/proc/{pid}/task/{pid}/children")
     try:
         return [pid, *(int(child) for child in children.read_text().split())]

@@ -18,7 +18,7 @@ import pytest
 MINUTES_VARIABLE = "FAULT_MINUTES"
 SEED_VARIABLE = "FAULT_SEED"
 _SECONDS_PER_MINUTE = 60.0
-# The slowness of the machine is measured only after tests of this length, because the time of a short test differs by chance.
+# Only tests that are expected to take at least this long measure how slow the machine is: the time of a shorter test varies too much.
 _ENOUGH_SECONDS = 10.0
 # The time for stopping the servers at the end of a run.
 _END_SECONDS = 5.0

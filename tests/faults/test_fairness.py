@@ -19,7 +19,7 @@ pytestmark = pytest.mark.fault
 
 BURST = 10_000
 WORKERS = 2
-# One turn for the burst, one turn for the event of the other tenant, and four more seconds because a test machine may be slow.
+# A turn for the burst, a turn for the event of the other tenant, and four more seconds because the machine of the test may be slow.
 BOUND_SECONDS = 2 * TURN_SECONDS + 4.0
 
 

@@ -57,7 +57,7 @@ def test_streams_and_requests_continue_while_redis_refuses_every_write(world: Wo
             assert not [answer for answer in answers if answer.status >= 500], answers
             assert [answer.status for answer in answers[:2]] == [200, 200]
         connection.close()
-        # The web process registers the slots of the open streams again, without a request of a client.
+        # The web process stores the slots of the open streams in Redis again, without a request of a client.
         eventually(lambda: world.slots(tenant) == len(following.followers), seconds=30)
         writers.stop()
         eventually(lambda: world.is_numbered(tenant), seconds=30)

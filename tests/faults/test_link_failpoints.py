@@ -40,7 +40,8 @@ def stream(tenant: Tenant, server: RealServer, start_worker: Callable[..., Worke
     return create_stream(tenant_id=tenant.pk, subscriptions=types, destination_type="action", destination={"action_id": str(action.pk)})
 
 
-# `doubted`: the doubt is stored, the create is not sent. `ran`: the server has responded. `settled`: outcome and link are stored.
+# Killed at `doubted`: the doubt is stored, the create request not sent. `ran`: the server has responded. `settled`: outcome and link are
+# stored.
 @pytest.mark.parametrize("failpoint", ["doubted", "ran", "settled"])
 def test_a_worker_killed_during_a_create_leaves_one_account_that_gets_later_changes(
     failpoint: str, tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, directory: Path

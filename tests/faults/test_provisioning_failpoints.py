@@ -194,7 +194,8 @@ def test_a_job_canceled_after_its_worker_was_killed_redelivers_nothing_more(
     cancelled = cancel_job(tenant_id=tenant.pk, job_id=job.pk, actor="ada@example.test")
     let_lease_run_out(job)
     eventually(lambda: is_settled(stream), seconds=40)
-    # A step of the job and its dead letters are one transaction, so a kill during the step has redelivered nothing.
+    # A chunk of the job redelivers its dead letters in one transaction. So a worker that was killed during the chunk has redelivered
+    # nothing.
     assert cancelled.status == "failed"
     assert Delivery.objects.filter(stream_id=stream.pk, redeliveries__gt=0).count() == 0
     append_events(tenant, ["user:later"])

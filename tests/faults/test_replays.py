@@ -45,7 +45,7 @@ REFUSALS = {"invalid_dpop_proof", "use_dpop_nonce"}
 
 
 @pytest.mark.parametrize("fault", ["frozen", "flushed", "killed"])
-def test_no_proof_is_accepted_twice_during_redis_failures(
+def test_no_dpop_proof_is_accepted_twice_during_redis_failures(
     pair: list[WebProcess], tenant: Tenant, redis_server: RedisServer, fault: str
 ) -> None:
     breaks: dict[str, Callable[[], object]] = {
@@ -69,7 +69,7 @@ def test_no_proof_is_accepted_twice_during_redis_failures(
         assert taken(pair[0], tenant, registered)
 
 
-def test_no_assertion_is_accepted_twice_while_redis_is_unavailable(
+def test_no_client_assertion_is_accepted_twice_while_redis_is_unavailable(
     pair: list[WebProcess], tenant: Tenant, redis_server: RedisServer
 ) -> None:
     client = signer(tenant)

@@ -28,7 +28,7 @@ def test_streams_keep_their_position_while_the_database_restarts_crashes_freezes
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 2, think=0.03) as writers:
         steady = [Follower(f"steady {number}", tenant, lambda: web.address) for number in range(4)]
-        # Clients that reconnect all the time, so that some of them connect during the outage.
+        # Clients that cut their connections and reconnect all the time, so that some of them connect during the outage.
         restless = [Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=10_000) for number in range(3)]
         following.add(*steady, *restless)
         eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)

@@ -39,7 +39,7 @@ def test_streams_continue_while_redis_is_flushed_frozen_and_stopped(world: World
         client.flushall()
         client.close()
         _goes_on(world, tenant, following)
-        # The flush deleted the slots of the open streams. The web process registers the slots again, without a request of a client.
+        # The flush deleted the slots of the open streams. The web process stores the slots in Redis again, without a request of a client.
         eventually(lambda: world.slots(tenant) == len(steady), seconds=10)
 
         world.freeze(world.redis)

@@ -41,7 +41,7 @@ def test_positions_cursors_and_slots_do_not_depend_on_the_clock_of_a_process(wor
         world.writers(tenant, 1, think=0.03, variables=clock(_BEHIND)) as late,
     ):
         steady = [Follower("ahead", tenant, lambda: ahead.address), Follower("behind", tenant, lambda: behind.address)]
-        # These readers get a cursor from one process and resume with it at the other process.
+        # These readers get a cursor from one of the two processes and resume with the cursor at the other process.
         restless = [Follower(f"restless {number}", tenant, lambda: balancer.address, cut_bytes=10_000) for number in range(2)]
         following.add(*steady, *restless)
         eventually(lambda: all(len(follower.sessions) >= 4 for follower in restless), seconds=90)

@@ -1,4 +1,4 @@
-"""A real Celery worker in its own process group, and the records of its destination."""
+"""A real Celery worker in its own process group, and the records that the destination of its deliveries wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each id has its prefix, its length and its alphabet."""
+"""Each kind of id has its own prefix, length and alphabet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_id_has_its_prefix_and_random_characters_of_its_alphabet(new: Callabl
     assert len(set(drawn)) == len(drawn)
 
 
-def test_every_new_id_has_a_shape() -> None:
+def test_every_function_that_creates_ids_is_checked() -> None:
     assert {name for name in vars(ids) if name.startswith("new_")} == {new.__name__ for new, _ in SHAPES}
 
 

@@ -26,7 +26,7 @@ and runs the tests that the entry of the mutant names, until the first test fail
 
   caught   a test failed: the rule is tested
   missed   every test passed: write the missing test, or improve a mutant that breaks nothing
-  broken   the symbol or fragment no longer exists, the module cannot be imported, or the tests do not end: repair the entry
+  broken   the entry names code that no longer exists, the module cannot be imported, or the tests do not end: repair the entry
 
 Mutants are listed in tests/mutants/catalog/, one file for each area. CONTRIBUTING.md ("Add a mutant") explains an entry.
 The exit status is 1 if a mutant is missed or broken, and 2 if the tests already fail without a mutant.

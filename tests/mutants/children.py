@@ -118,7 +118,8 @@ def enter(copy: Path) -> None:
     sys.path[:] = [str(copy), *(entry for entry in sys.path if entry and not Path(entry, "tests", "mutants").exists())]
     for name in [name for name in sys.modules if _is_of(copy, name)]:
         del sys.modules[name]
-    # Remove the transports of the unchanged source. The launcher, which has started the servers, has registered them with kombu.
+    # Remove the transports of the unchanged source from kombu. They were registered when this process started the servers with the
+    # launcher.
     for scheme in [scheme for scheme, place in TRANSPORT_ALIASES.items() if _is_of(copy, place.partition(":")[0])]:
         del TRANSPORT_ALIASES[scheme]
     importlib.invalidate_caches()

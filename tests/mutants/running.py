@@ -140,7 +140,8 @@ class Runner:
     def judge_text(self, file: Path, changed: str, tests: Sequence[str], *, longest: float = LONGEST_SECONDS) -> Judgement:
         """Replace the text of a file and run the tests.
 
-        The process with the product only needs the changed code. The text of the file is replaced for other processes that tests start.
+        The process that has imported the product gets only the changed functions. The file is also replaced, for processes that tests
+        start.
         """
         graft = graft_of(file, file.read_text(), changed)
         with replaced(file, changed):
@@ -152,7 +153,7 @@ class Runner:
         return self._asked(tests, {}, _BASELINE_SECONDS) or run_tests(self.copy, tests, longest=_BASELINE_SECONDS)
 
     def _asked(self, tests: Sequence[str], graft: Graft, longest: float) -> Judgement | None:
-        """Run the tests in a child of the process with the product. Return None if the change needs a new import."""
+        """Run the tests in a child of the process that has imported the product. Return None if the changed code requires a new import."""
         self._project.send((list(tests), {name: marshal.dumps(code) for name, code in graft.items()}, longest, self._kept))
         answer: tuple[str, str, float, str] | None = self._project.recv()
         return None if answer is None else Judgement(Verdict(answer[0]), *answer[1:])
@@ -171,7 +172,7 @@ def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Run
         _be_the_project(copy, theirs, load or load_the_product)
     theirs.close()
     try:
-        # Wait until the process has imported the product. Before, no mutant may be planted in the copy.
+        # Wait until the process has imported the product. A mutant that is planted in the copy before would be imported, too.
         ours.recv()
         running = Runner(copy, ours)
         yield running

@@ -9,7 +9,7 @@ from foundation.memory.outage_guard import OutageGuard
 
 
 class Clock:
-    """A clock that shows the time that the test has set."""
+    """A clock whose time the test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0

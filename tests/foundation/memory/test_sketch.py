@@ -56,7 +56,7 @@ def test_an_estimate_is_never_too_low_and_rarely_too_high() -> None:
     assert sum(estimate > 3 for estimate in estimates) < 2000
 
 
-def test_in_two_processes_a_name_has_different_cells() -> None:
+def test_a_name_has_different_cells_in_two_processes() -> None:
     one, other = Sketch(60, clock=lambda: 0.0), Sketch(60, clock=lambda: 0.0)
     assert [one._places(str(number)) for number in range(8)] != [other._places(str(number)) for number in range(8)]
 

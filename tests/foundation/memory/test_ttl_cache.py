@@ -66,7 +66,7 @@ def test_the_oldest_answer_is_evicted_if_the_cache_is_full() -> None:
         source.memory.warm("a")
 
 
-def test_the_next_call_after_forgetting_loads_again() -> None:
+def test_an_answer_that_was_forgotten_is_loaded_again() -> None:
     source = Source()
     source.memory.get("a")
     source.memory.forget("a")

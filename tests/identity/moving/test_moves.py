@@ -414,7 +414,7 @@ def test_a_moved_tenant_is_removed_at_the_source_and_can_come_back(populated: Te
     with target.here():
         back = exported(populated, tmp_path / "back")
         keys = set(User.objects.of(populated.pk).values_list("first_key", flat=True))
-    # The target of the first move is the source of the move back, and has an own key in each list, which the first source lacks.
+    # The target of the first move is the source of the move back. It has its own key in each list, and the first source lacks this key.
     others = {name: {key: value for key, value in target.keys[name].items() if key != "t1"} for name in ("SESSION_KEYS", "CURSOR_KEYS")}
     told = " ".join(refusals(back))
     assert all(f"{name} lacks the keys {next(iter(added))}" in told for name, added in others.items())

@@ -114,7 +114,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_is_verified",
         old="return hmac.compare_digest(verifier, row.code_challenge)",
         new="return True",
-        rule="A verifier of the method plain must equal its challenge.",
+        rule="A code verifier of the method `plain` must equal the code challenge.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -157,7 +157,7 @@ MUTANTS = (
         at="authapi.tokens.refresh_tokens:is_reused",
         old="if now - row.revoked > policy.leeway:",
         new="if False:",
-        rule="If a rotated refresh token is used after the leeway, the whole family of the token is revoked.",
+        rule="If a rotated refresh token is used after the leeway, all refresh tokens of its lineage are revoked.",
         tests=("tests/authapi/grants/test_refresh_token.py",),
     ),
     Mutant(
@@ -165,7 +165,7 @@ MUTANTS = (
         at="authapi.tokens.refresh_tokens:is_reused",
         old="return family.filter(is_rotated=True, pk__gt=row.pk).exists()",
         new="return False",
-        rule="The leeway applies only to the previous refresh token.",
+        rule="The leeway applies only to the refresh token before the current one, and not to older refresh tokens.",
         tests=("tests/authapi/grants/test_refresh_token.py",),
     ),
     Mutant(

@@ -167,7 +167,7 @@ MUTANTS = (
         at="events.log.numbering:Numberer._number_pending",
         old="self._add([tenant_id])\n                raise",
         new="raise",
-        rule="After numbering the events of a tenant has failed, it is tried again.",
+        rule="If the numbering of a tenant's events has failed, the numberer tries again.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(
@@ -175,7 +175,7 @@ MUTANTS = (
         at="events.log.numbering:waiting_tenants",
         old="SELECT DISTINCT tenant_id FROM events_outbox",
         new="SELECT DISTINCT tenant_id FROM events_outbox WHERE false",
-        rule="The events of a dead process are numbered by another process.",
+        rule="The events that a dead process recorded are numbered by another process.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(

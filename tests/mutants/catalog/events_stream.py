@@ -219,7 +219,7 @@ MUTANTS = (
         at="events.admin.entities:entities_of",
         old=' and staff.has_perm(f"identity.view_{kind}")',
         new="",
-        rule="The admin names an entity of an event only for accounts that may see such entities.",
+        rule="The admin shows the names of the entities of an event only to staff who may see such entities.",
         tests=("tests/provisioning/admin/test_names_of_entities.py",),
     ),
 )

@@ -153,7 +153,7 @@ MUTANTS = (
         at="foundation.outbound.retry_after:retry_after",
         old="return min(max(float(value), shortest), longest)",
         new="return max(float(value), shortest)",
-        rule="A server cannot delay a retry for longer than the limit.",
+        rule="A server cannot delay a retry for longer than the limit of the service.",
         tests=("tests/foundation/outbound/test_retry_after.py",),
     ),
     Mutant(

@@ -114,7 +114,7 @@ MUTANTS = (
         at="identity.exports.export_files:open_link",
         old=", max_age=settings.EXPORT_LINK_SECONDS",
         new="",
-        rule="The link of an exported file expires.",
+        rule="The download link of an exported file expires.",
         tests=("tests/identity/api/test_jobs.py",),
     ),
     Mutant(
@@ -122,7 +122,7 @@ MUTANTS = (
         at="identity.exports.export_files:exported_file",
         old="Job.objects.of(tenant_id)",
         new="Job.all_tenants",
-        rule="The file of an export can be read only on a host of its tenant.",
+        rule="The file of an export can be downloaded only on a host of the tenant whose users were exported.",
         tests=("tests/identity/test_jobs.py",),
     ),
     Mutant(

@@ -101,7 +101,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_CLAIM",
         old=" AND d.series_attempts < %(most)s",
         new="",
-        rule="An event that kills every worker becomes a dead letter.",
+        rule="An event that kills every worker that runs its delivery becomes a dead letter.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(

@@ -74,7 +74,7 @@ MUTANTS = (
         at="provisioning.engine.alerts:_UNLESS_RAISED",
         old="WHERE NOT EXISTS (",
         new="WHERE true OR NOT EXISTS (",
-        rule="An alert is raised once per period.",
+        rule="At most one alert of each kind is raised for a stream in a period.",
         tests=("tests/provisioning/engine/test_alerts.py",),
     ),
     Mutant(
