@@ -73,7 +73,7 @@ def test_a_commit_wakes_an_idle_numberer_without_another_query_of_the_outbox(com
     assert later.count("query") <= 1
 
 
-def test_a_numberer_without_a_database_tries_again(
+def test_a_numberer_whose_database_is_unavailable_tries_again(
     tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as unreachable:
@@ -88,7 +88,7 @@ def test_a_numberer_without_a_database_tries_again(
         numberer.stop()
 
 
-def test_a_numberer_without_a_database_can_be_stopped_although_events_wait(
+def test_a_numberer_whose_database_is_unavailable_can_be_stopped_while_events_wait(
     tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(connection.settings_dict, "HOST", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""The page of open connections: its columns, disconnecting, and the result of a test event, with a real web process."""
+"""The page of open connections, with a real web process: the open event streams of clients, disconnecting, and test events."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def send_to(browser: Client, client_id: str) -> str:
     return " ".join(str(message) for message in answer.context["messages"])
 
 
-def test_a_page_without_connections_explains_how_to_open_a_connection(browser: Client, tenant: Tenant) -> None:
+def test_the_page_without_open_streams_explains_how_to_open_a_stream(browser: Client, tenant: Tenant) -> None:
     page = shown_to(browser)
 
     assert "No open streams" in page
@@ -60,7 +60,7 @@ def test_a_page_without_connections_explains_how_to_open_a_connection(browser: C
     assert "read:events" in page
 
 
-def test_a_connection_is_shown_with_client_filter_position_and_bytes(browser: Client, target: Target) -> None:
+def test_an_open_stream_is_shown_with_its_client_filter_position_and_bytes(browser: Client, target: Target) -> None:
     with target.subscribe({"event_type": ["user.created", "user.deleted"]}) as stream:
         stream.opened()
         target.write("user.created", "user.updated")
@@ -75,7 +75,7 @@ def test_a_connection_is_shown_with_client_filter_position_and_bytes(browser: Cl
     assert reverse("admin:authapi_client_change", args=(target.client.pk,)) in page
 
 
-def test_a_connection_is_closed_after_a_confirmation_and_an_audit_entry_is_added(
+def test_a_stream_is_closed_after_a_confirmation_and_an_audit_entry_is_added(
     browser: Client, target: Target, caplog: pytest.LogCaptureFixture
 ) -> None:
     with target.subscribe() as stream:
@@ -99,7 +99,7 @@ def test_a_connection_is_closed_after_a_confirmation_and_an_audit_entry_is_added
     assert "No open streams" in shown_to(browser)
 
 
-def test_an_ended_connection_is_distinguished_from_an_unknown_connection(browser: Client, target: Target) -> None:
+def test_a_stream_that_has_ended_is_distinguished_from_an_unknown_stream(browser: Client, target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         place = reverse(f"{PAGE}_disconnect", args=(only_connection(target.tenant),))

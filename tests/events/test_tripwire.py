@@ -253,7 +253,7 @@ def test_the_sweep_does_not_wait_for_a_transaction_that_locks_a_row_or_its_mark(
         ),
     ],
 )
-def test_the_sweep_skips_only_members_whose_organization_is_locked(
+def test_the_sweep_skips_only_memberships_whose_organization_is_locked(
     tenant: Tenant, user: User, change: str, event_type: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     free, locked = (organizations.create_organization(tenant_id=tenant.pk, name=name) for name in ("free", "locked"))
@@ -285,7 +285,7 @@ def test_parents_that_were_created_without_signals_are_recorded_before_their_mem
     assert types(tenant.pk)[before:] == ["organization.created", "organization.member.added"]
 
 
-def test_the_sweep_skips_a_member_whose_own_row_is_locked(tenant: Tenant, user: User, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_sweep_skips_a_membership_whose_own_row_is_locked(tenant: Tenant, user: User, caplog: pytest.LogCaptureFixture) -> None:
     organization = organizations.create_organization(tenant_id=tenant.pk, name="acme")
     run_sql(
         "INSERT INTO identity_organizationmember (tenant_id, organization_id, user_id, created_at) VALUES (%s, %s, %s, now())",

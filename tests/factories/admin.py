@@ -35,13 +35,13 @@ def new_tenant(prefix: str = "t") -> Tenant:
 
 
 def new_staff(tenant: Tenant | None, role: str = ADMINISTRATOR) -> Staff:
-    """Create an account of the tenant, or of the platform."""
+    """Create a staff account of the tenant, or of the platform if `tenant` is None."""
     return StaffFactory.create(tenant_id=tenant.pk if tenant else None, role=role)
 
 
 @dataclass(frozen=True)
 class AllBut(RoleRule):
-    """A role with every permission except the named permissions, for tests of one permission."""
+    """A role with every permission except the named permissions. Tests use it to check that a permission is required."""
 
     def allows(self, permission: str) -> bool:
         return permission not in self.permissions

@@ -29,7 +29,7 @@ _HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "tes
 
 
 class Started(NamedTuple):
-    """A started test: how long it is expected to take, and the moment of its start by the monotonic clock."""
+    """A fault test that has started: the seconds that it is expected to take, and the time of its start by the monotonic clock."""
 
     expected: float
     moment: float
@@ -42,7 +42,7 @@ _BUDGET = programme.Budget(programme.process_began(), programme.limit_seconds())
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that break servers, so that `make test` skips them. Order them if the time is limited."""
+    """Mark the tests that break servers, so that `make test` skips them. If the run has a time limit, shuffle the tests by the seed."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.name not in _HARMLESS:
             item.add_marker(pytest.mark.fault)
@@ -69,7 +69,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure how slow the machine is."""
+    """Compare the time of a fault test with its expected time, to measure how slow the machine is."""
     result = yield
     if _STARTED in item.stash:
         _BUDGET.note(item.stash[_STARTED].expected, time.monotonic() - item.stash[_STARTED].moment)

@@ -27,7 +27,10 @@ def is_settled(stream: EventStream) -> bool:
 
 
 def assert_nothing_lost(stream: EventStream, directory: Path, *, after: int = 0) -> None:
-    """Assert I9: the destination accepted each event after this position, or the delivery has exactly one final state with a reason."""
+    """Assert I9: each event after this position has one delivery.
+
+    Either the destination accepted the event, or the delivery is dead or superseded with a reason.
+    """
     deliveries = list(Delivery.objects.filter(stream_id=stream.pk).order_by("position"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM events_logentry WHERE tenant_id = %s AND position > %s", [stream.tenant_id, after])

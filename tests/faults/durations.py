@@ -5,7 +5,7 @@ from __future__ import annotations
 # The expected seconds of a test that `SECONDS` does not contain.
 _USUAL_SECONDS = 10.0
 SECONDS = {
-    "test_a_flipped_byte_on_an_encrypted_link_to_the_database_is_an_error_and_never_a_wrong_event": 20.0,
+    "test_a_flipped_byte_on_an_encrypted_network_link_to_the_database_is_an_error_and_never_a_wrong_event": 20.0,
     "test_a_kill_while_an_alert_is_sent_repeats_no_alert_and_deliveries_continue": 15.0,
     "test_a_restore_to_a_point_in_time_has_every_earlier_commit_and_refuses_cursors_of_the_lost_period": 40.0,
     "test_a_rolling_restart_under_load_loses_and_duplicates_no_event": 25.0,
@@ -23,8 +23,8 @@ SECONDS = {
     "test_no_acknowledged_change_is_lost_when_the_full_disk_of_the_write_ahead_log_stops_the_server": 25.0,
     "test_no_acknowledged_change_is_lost_when_the_disk_fails_to_flush": 25.0,
     "test_positions_cursors_and_slots_do_not_depend_on_the_clock_of_a_process": 20.0,
-    "test_requests_are_refused_and_streams_stay_open_while_no_connection_is_free": 25.0,
-    "test_streams_and_requests_continue_over_a_slow_link_to_the_database": 35.0,
+    "test_requests_are_refused_and_streams_stay_open_while_no_database_connection_is_free": 25.0,
+    "test_streams_and_requests_continue_over_a_slow_network_link_to_the_database": 35.0,
     "test_streams_and_requests_continue_while_redis_refuses_every_write": 15.0,
     "test_streams_keep_their_position_while_the_database_restarts_crashes_freezes_or_is_cut_off": 20.0,
     "test_subscribers_that_disconnect_at_random_read_exactly_the_log": 25.0,

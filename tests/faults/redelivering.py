@@ -1,4 +1,4 @@
-"""A process that redelivers every dead letter of a stream, like a web request. The tests kill this process during its work."""
+"""A process that redelivers every dead letter of a stream, as a web request does. The tests kill this process while it redelivers."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Crowd:
         return [member.info.backend_pid for member in self._members]
 
 
-def test_requests_are_refused_and_streams_stay_open_while_no_connection_is_free(world: World, following: Following) -> None:
+def test_requests_are_refused_and_streams_stay_open_while_no_database_connection_is_free(world: World, following: Following) -> None:
     tenant = world.tenant()
     world.restart_postgres(settings=[f"max_connections={_MAX_CONNECTIONS}"])
     try:

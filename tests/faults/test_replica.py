@@ -170,7 +170,7 @@ def test_a_page_of_an_export_is_read_on_a_replica_that_has_every_commit(standby:
     assert any("identity_user" in query["sql"] for query in queries)
 
 
-def test_no_session_on_the_replica_can_write(standby: Standby) -> None:
+def test_no_database_session_on_the_replica_can_write(standby: Standby) -> None:
     with connections[ALIAS].cursor() as cursor:
         cursor.execute("SHOW default_transaction_read_only")
         assert cursor.fetchone() == ("on",)

@@ -1,4 +1,4 @@
-"""Private servers that may be killed, frozen and flushed, with tenants, writers, and a final state."""
+"""Private servers that a test may kill, freeze and flush, the tenants and writers on them, and the state at the end of a test."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Seeded:
 
     @property
     def start(self) -> str:
-        """The offset directly before the first change of a writer."""
+        """The cursor, as a client sends it, directly before the first change of a writer."""
         return self.sealer.seal(Cursor(1, self.base))
 
     def opened(self, offset: str) -> Place:
@@ -126,17 +126,19 @@ class World:
         return self._tenants.pop()
 
     def new_tenants(self, number: int, **variables: str) -> list[Seeded]:
-        """Create tenants in a process with these variables."""
+        """Create tenants, in a new process with these environment variables."""
         made = json.loads(self._run("-m", "tests.faults.seeding", str(number), **variables))
         return [Seeded(**one) for one in made]
 
     def append(self, tenant: Seeded, *, keys: int, rounds: int) -> str:
-        """Create a stream whose deliveries the tests record, then append events of this many users to the log. Return the id of the
-        stream."""
+        """Create a stream, then append `rounds` events of each of `keys` users to the log. Return the id of the stream.
+
+        The destination of the stream is the recorder of the tests.
+        """
         return self._run("-m", "tests.faults.appending", tenant.id, str(keys), str(rounds)).strip()
 
     def web(self, server: str = "uvicorn", **variables: str) -> Any:
-        """Return a context manager that runs a web process with these servers."""
+        """Return a context manager that runs a web process, which uses the servers of this world."""
         return web_process(server, source=self.source, **(self.environment | variables))
 
     @contextmanager
@@ -195,7 +197,7 @@ class World:
         return int(self.query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")[0][0])
 
     def lengthen_log(self, tenant: Seeded, count: int, padding: int) -> None:
-        """Append large events to a log without writers."""
+        """Append large events to the log of a tenant. No writer of the tenant may run in the meantime."""
         [(position, stream_id)] = self.query("SELECT position, stream_id FROM events_head WHERE tenant_id = %s", tenant.id)
         now = datetime.now(UTC)
         kind = "connection.updated"
@@ -251,7 +253,7 @@ class World:
         self.start_postgres(environment, settings)
 
     def start_postgres(self, environment: Mapping[str, str] | None = None, settings: Iterable[str] = ()) -> None:
-        """Start the stopped server with these variables and settings (`name=value`)."""
+        """Start the stopped server with these environment variables and these settings of PostgreSQL (`name=value`)."""
         program = postgres.prepare(self.database_home, durable=True)
         command = [*program.command, *(part for setting in settings for part in ("-c", setting))]
         known = os.environ | dict(environment) if environment else program.environment
@@ -280,7 +282,7 @@ class World:
                     os.kill(pid, signal.SIGCONT)
 
     def history(self, tenant: Seeded, writers: Iterable[Writers], readers: Iterable[Reader], *, foreign: Iterable[Seeded] = ()) -> History:
-        """Read the final database and combine its rows with the records of writers and readers."""
+        """Read the database at the end of a test, and combine its rows with the records of writers and readers."""
         [(epoch, position, floor)] = self.query("SELECT epoch, position, floor FROM events_head WHERE tenant_id = %s", tenant.id)
         rows = self.query(
             "SELECT l.position, e.type, e.body FROM events_logentry l JOIN events_event e ON e.id = l.event_id"

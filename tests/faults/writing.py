@@ -31,7 +31,7 @@ _WEIGHTS = {
 
 
 class _RolledBack(Exception):
-    """Raised to roll the transaction back."""
+    """Raised to roll back a transaction or a savepoint."""
 
 
 class Writer:
@@ -109,7 +109,8 @@ class Writer:
     def _was_committed(self, operation: str) -> bool:
         """Return whether a transaction with an unknown outcome was committed.
 
-        The insert waits while the transaction is still running, and makes the transaction fail if it starts later.
+        The INSERT waits while the transaction is still running. If the transaction starts after the INSERT, it fails, because its id is
+        taken.
         """
         from django.db import DatabaseError, InterfaceError, connection
 

@@ -84,7 +84,7 @@ def enabled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("enabled")
-def test_a_mail_uses_the_language_of_its_request_then_of_its_user_then_of_the_tenant() -> None:
+def test_a_mail_uses_the_language_of_its_request_otherwise_of_its_user_otherwise_of_the_tenant() -> None:
     assert language_for(user(lang="de"), "t", asked="fr") == "fr"
     assert language_for(user(lang="de"), "t") == "de"
     assert language_for(user(locale="de-CH"), "t", asked="ja") == "de"

@@ -125,7 +125,7 @@ def test_two_writers_of_the_metadata_of_one_user_lose_no_key(tenant: Tenant, dat
     assert user.user_metadata == {"first": True, "second": True}
 
 
-def test_a_deletion_by_address_keeps_a_user_whose_address_changes_meanwhile(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_deletion_by_email_address_keeps_a_user_whose_address_changes_meanwhile(tenant: Tenant, database_connection: Connection) -> None:
     kept = users.create_user(tenant_id=tenant.pk, connection=database_connection, email="a@example.test")
     users.create_user(tenant_id=tenant.pk, connection=database_connection, email="b@example.test")
     deleted: list[int] = []
@@ -203,7 +203,9 @@ def test_deleting_linked_identities_in_bulk_first_locks_the_rows_of_their_users(
     assert locks[0] < deletions[0]
 
 
-def test_concurrent_links_in_opposite_directions_cause_no_deadlock(tenant: Tenant, database_connection: Connection) -> None:
+def test_concurrent_requests_to_link_two_users_in_opposite_directions_cause_no_deadlock(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     first, second = rows(tenant, database_connection)
     refused: list[str] = []
 

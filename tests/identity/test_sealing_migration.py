@@ -58,7 +58,7 @@ def test_the_migration_does_not_change_a_secret_that_is_already_sealed(tenant: T
     assert now.secret_option("twilio_token") == "newer"
 
 
-def test_changes_are_recorded_again_after_the_migration(tenant: Tenant) -> None:
+def test_new_changes_are_recorded_after_the_migration(tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="texts", strategy="sms", options={"from": "+1"})
     left_in_clear(row, PLAIN)
     migrate()

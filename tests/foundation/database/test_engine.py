@@ -48,7 +48,7 @@ def write_after_the_server_died() -> None:
         Tally.objects.create(name="lost")
 
 
-def test_a_write_that_a_standby_refuses_closes_the_connection(committed_db: None) -> None:
+def test_a_write_that_a_standby_refuses_closes_the_database_connection(committed_db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
     before = own_pid()
@@ -69,14 +69,14 @@ def test_a_refused_write_ends_its_transaction_and_the_next_transaction_works(com
         assert not Tally.objects.filter(name="refused").exists()
 
 
-def test_a_commit_during_which_the_connection_fails_is_reported_as_in_doubt(committed_db: None) -> None:
+def test_a_commit_during_which_the_database_connection_fails_is_reported_as_in_doubt(committed_db: None) -> None:
     with pytest.raises(CommitInDoubt):
         write_before_the_server_dies()
 
     assert not Tally.objects.filter(name="in doubt").exists()
 
 
-def test_a_connection_that_fails_before_the_commit_raises_no_error_of_a_commit_in_doubt(committed_db: None) -> None:
+def test_a_database_connection_that_fails_before_the_commit_raises_no_error_of_a_commit_in_doubt(committed_db: None) -> None:
     with pytest.raises(OperationalError) as failed:
         write_after_the_server_died()
 

@@ -49,7 +49,7 @@ def test_a_miss_on_an_event_loop_raises_an_error_instead_of_loading() -> None:
     assert source.asked == ["a"]
 
 
-def test_a_failed_load_is_not_remembered() -> None:
+def test_a_failed_load_is_not_cached() -> None:
     source = Source()
     with pytest.raises(KeyError):
         source.memory.get("missing")

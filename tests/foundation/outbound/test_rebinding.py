@@ -55,7 +55,7 @@ def attempt(session: OutboundSession, url: str, *, seconds: float = 0.3) -> type
     return refusal.type
 
 
-def test_the_name_is_resolved_once_per_connection(inside: MisbehavingServer) -> None:
+def test_the_host_name_is_resolved_once_per_connection(inside: MisbehavingServer) -> None:
     # The classic rebinding attack: the first answer, for the check, is public. A second answer, for the connection, would be internal.
     resolver, asked = answering([PUBLIC], ["127.0.0.1"])
     assert attempt(OutboundSession(RULES, resolver=resolver), f"http://rebind.example.test:{inside.port}/") in (

@@ -30,7 +30,7 @@ def test_retry_after_is_read_as_seconds_or_a_date_within_limits(value: str, seco
     assert retry_after({"retry-AFTER": value}, NOW) == seconds
 
 
-def test_callers_may_set_the_limits() -> None:
+def test_callers_may_set_the_limits_of_the_retry_time() -> None:
     assert retry_after({"Retry-After": "0"}, NOW, shortest=0.0, longest=600.0) == 0.0
     assert retry_after({"Retry-After": "99999999"}, NOW, shortest=0.0, longest=600.0) == 600.0
     assert retry_after({"Retry-After": "Fri, 01 May 2026 11:00:00 GMT"}, NOW, shortest=0.0, longest=600.0) == 0.0

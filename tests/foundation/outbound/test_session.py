@@ -60,7 +60,7 @@ def test_a_host_is_refused_if_one_of_its_addresses_is_refused() -> None:
     assert "10.0.0.1" not in str(refused.value)
 
 
-def test_a_name_that_changes_its_address_is_checked_on_every_connection() -> None:
+def test_a_host_name_whose_address_changes_is_checked_on_every_connection() -> None:
     answers = [["127.0.0.1"], ["169.254.169.254"]]
     with misbehaving_server(sequence(reply(200, headers={"Connection": "close"}))) as server:
         session = OutboundSession(LOOPBACK, resolver=lambda host, port, seconds: answers.pop(0))
@@ -69,7 +69,7 @@ def test_a_name_that_changes_its_address_is_checked_on_every_connection() -> Non
             fetch(session, f"http://scim.example.test:{server.port}/")
 
 
-def test_requests_on_one_connection_resolve_the_name_once() -> None:
+def test_requests_on_one_connection_resolve_the_host_name_once() -> None:
     asked: list[str] = []
 
     def resolver(host: str, port: int, seconds: float) -> list[str]:
@@ -283,7 +283,7 @@ def test_the_certificate_and_sni_are_checked_against_the_name_and_not_the_addres
     assert names == ["localhost", "other.example.test"]
 
 
-def test_an_unknown_authority_is_refused_before_the_token_is_sent(certificate: ServerCertificate) -> None:
+def test_a_certificate_of_an_unknown_authority_is_refused_before_the_token_is_sent(certificate: ServerCertificate) -> None:
     with tls_server(certificate, []) as port, pytest.raises(TlsFailed):
         fetch(OutboundSession(LOOPBACK, resolver=resolving("127.0.0.1")), f"https://localhost:{port}/")
 

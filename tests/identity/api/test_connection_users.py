@@ -28,7 +28,7 @@ def test_the_status_of_an_unknown_connection_names_the_connection(api: Managemen
     assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_connection")
 
 
-def test_deleting_users_of_a_connection_by_address_records_the_events_of_a_deletion(
+def test_deleting_users_of_a_connection_by_email_address_records_the_events_of_a_deletion(
     api: Management, tenant: Tenant, ada: User, database_connection: Connection
 ) -> None:
     organization, group = make_organization(tenant, "acme"), make_group(tenant, "engineers")
@@ -43,7 +43,7 @@ def test_deleting_users_of_a_connection_by_address_records_the_events_of_a_delet
     assert delete(api, database_connection.pk, "ada@example.test") == 204
 
 
-def test_users_with_the_same_address_in_other_connections_are_kept(api: Management, tenant: Tenant, ada: User) -> None:
+def test_users_with_the_same_email_address_in_other_connections_are_kept(api: Management, tenant: Tenant, ada: User) -> None:
     mail = make_connection(tenant_id=tenant.pk, strategy="email", name="mail")
     other = make_user(connection=mail, email="ada@example.test")
     linked = make_user(connection=mail, email="eve@example.test")
@@ -58,14 +58,14 @@ def test_users_with_the_same_address_in_other_connections_are_kept(api: Manageme
 
 
 @pytest.mark.parametrize("email", [None, ""])
-def test_a_request_without_an_address_deletes_nothing(
+def test_a_request_without_an_email_address_deletes_nothing(
     api: Management, ada: User, database_connection: Connection, email: str | None
 ) -> None:
     assert delete(api, database_connection.pk, email) == 400
     assert api.get(f"users/{segment(ada.user_id)}").status == 200
 
 
-def test_a_deletion_by_address_requires_a_known_connection_and_its_scope(
+def test_a_deletion_by_email_address_requires_a_known_connection_and_a_scope(
     tenant: Tenant, ada: User, database_connection: Connection
 ) -> None:
     reader, api = Management(tenant, scope="read:users"), Management(tenant)

@@ -67,7 +67,7 @@ def test_secrets_are_accepted_and_never_returned(api: Management, tenant: Tenant
     assert Connection.objects.of(tenant.pk).get(pk=answer.json["id"]).secret_option("client_secret") == "very-secret"
 
 
-def test_a_name_is_unique_per_tenant(api: Management, database_connection: Connection) -> None:
+def test_the_name_of_a_connection_is_unique_in_its_tenant(api: Management, database_connection: Connection) -> None:
     answer = api.post("connections", {"name": "people", "strategy": "email"})
     assert (answer.status, answer.json) == (
         409,

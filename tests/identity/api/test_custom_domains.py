@@ -149,7 +149,7 @@ def test_a_domain_that_is_added_again_requires_a_new_dns_record(api: Management,
     assert verify(api, again).json["status"] == "pending_verification"
 
 
-def test_an_empty_token_proves_nothing(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
+def test_a_dns_record_with_an_empty_token_proves_nothing(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
     domain = add(api, host)
     CustomDomain.objects.of(tenant.pk).filter(host=host).update(verification_token="")
     server.records[f"_domain-verification.{host}"] = ["domain-verification="]

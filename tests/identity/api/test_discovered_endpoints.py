@@ -54,7 +54,7 @@ def test_the_url_of_the_discovery_document_is_sufficient(api: Management, provid
     assert made["options"]["token_endpoint"] == f"{provider.issuer}/token"
 
 
-def test_an_endpoint_in_the_options_is_kept(api: Management, provider: Provider) -> None:
+def test_an_endpoint_in_the_options_is_not_replaced_by_a_discovered_endpoint(api: Management, provider: Provider) -> None:
     made = make(api, issuer=provider.issuer, token_endpoint="https://elsewhere.example.test/token")
     assert made["options"]["token_endpoint"] == "https://elsewhere.example.test/token"
     assert made["options"]["jwks_uri"] == f"{provider.issuer}/jwks"

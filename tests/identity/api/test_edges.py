@@ -87,14 +87,14 @@ def test_methods_without_an_operation_get_405_which_names_the_allowed_methods(ap
         assert set(answer.headers["allow"].split(", ")) == allowed
 
 
-def test_rate_headers_are_on_every_answer_and_count_down(api: Management) -> None:
+def test_every_response_has_rate_headers_which_count_down(api: Management) -> None:
     first, second = api.get("users"), api.get("users/nobody")
     for answer in (first, second):
         assert all(answer.headers[name].isdigit() for name in RATES)
     assert first.headers["x-ratelimit-limit"] == "200"
 
 
-def test_a_request_over_the_rate_gets_429_with_the_time_to_wait(api: Management, settings: LazySettings) -> None:
+def test_a_request_over_the_rate_limit_gets_429_with_the_time_to_wait(api: Management, settings: LazySettings) -> None:
     settings.RATE_LIMIT_BURST = 2
     settings.RATE_LIMIT_PER_SECOND = 1
     answers = [api.get("users") for _ in range(6)]

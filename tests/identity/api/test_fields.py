@@ -152,7 +152,7 @@ def test_fields_cannot_select_the_secret_of_a_client(api: Management) -> None:
     assert Client.objects.of(api.client.tenant_id).filter(is_global=True).exists()
 
 
-def test_every_list_in_the_document_accepts_fields() -> None:
+def test_every_list_in_the_description_of_the_interface_accepts_fields() -> None:
     paths = orjson.loads(openapi_document())["paths"]
     missing = []
     for route in (*IDENTITY_ROUTES, *AUTHAPI_ROUTES):

@@ -78,7 +78,7 @@ def test_the_connection_in_the_request_must_be_the_connection_of_the_secondary_u
     assert api.post(identities_path(ada), body | {"connection_id": mail.pk}).status == 201
 
 
-def test_invalid_links_are_refused(api: Management, ada: User, secondary: User) -> None:
+def test_invalid_requests_to_link_users_are_refused(api: Management, ada: User, secondary: User) -> None:
     own = api.post(identities_path(ada), {"provider": "database", "user_id": ada.identifier})
     assert (own.status, own.json["errorCode"]) == (400, "operation_not_supported")
     assert api.post(identities_path(ada), {"provider": "email", "user_id": "nobody"}).status == 404

@@ -181,7 +181,7 @@ def test_an_import_may_be_larger_than_other_bodies_but_has_a_limit(
     assert post_import(reader, database_connection.pk, b"[]").status == 401
 
 
-def test_other_operations_keep_their_limit_of_the_body_size(api: Management) -> None:
+def test_other_operations_keep_the_smaller_limit_of_the_body_size(api: Management) -> None:
     assert api.post("users", {"connection": "people", "name": "x" * 2_000_000}).status == 413
 
 

@@ -81,7 +81,7 @@ def test_a_change_replaces_whole_maps_and_null_clears_them(api: Management, acme
     assert api.patch(path, {"enabled_connections": []}).status == 400
 
 
-def test_a_name_is_unique(api: Management, tenant: Tenant, acme: Organization) -> None:
+def test_the_name_of_an_organization_is_unique(api: Management, tenant: Tenant, acme: Organization) -> None:
     other = make_organization(tenant)
     assert api.post("organizations", {"name": "acme"}).status == 409
     assert api.patch(f"organizations/{other.pk}", {"name": "acme"}).status == 409

@@ -51,7 +51,7 @@ def test_a_list_without_parameters_is_a_plain_array_in_order_of_creation(api: Ma
     assert ids(api.get("users", {"include_totals": "false", "page": 1, "per_page": 3}).json) == people[3:6]
 
 
-def test_a_page_contains_its_position(api: Management, people: list[str]) -> None:
+def test_a_page_contains_its_position_in_the_list(api: Management, people: list[str]) -> None:
     page = api.get("users", {"include_totals": "true", "page": 2, "per_page": 3}).json
     assert list(page) == ["start", "limit", "length", "total", "users"]
     assert (page["start"], page["limit"], page["length"], page["total"]) == (6, 3, 1, 7)

@@ -67,7 +67,7 @@ def test_the_password_is_stored_hashed_and_never_returned(api: Management, tenan
     assert not any(PASSWORD.encode() in bytes(event.body) for event in Event.objects.filter(tenant_id=tenant.pk))
 
 
-def test_the_refusal_of_a_weak_password_has_the_expected_text_and_does_not_repeat_it(
+def test_the_refusal_of_a_weak_password_has_the_expected_text_and_does_not_repeat_the_password(
     api: Management, database_connection: Connection
 ) -> None:
     answer = api.post("users", {"connection": "people", "email": "ada@example.test", "password": "aaaaaaaa"})

@@ -99,7 +99,7 @@ def test_changing_the_address_invalidates_the_links_to_the_old_address(api: Mana
     assert not is_verified(ada)
 
 
-def test_the_link_is_not_stored(api: Management, ada: User) -> None:
+def test_the_signature_in_the_link_is_not_stored(api: Management, ada: User) -> None:
     link = mailed_link(api, {"user_id": ada.user_id})
     signature = link.rpartition(":")[2]
     rows = [*EmailTicket.objects.of(ada.tenant_id).values(), *Job.objects.of(ada.tenant_id).values()]

@@ -175,7 +175,7 @@ def test_a_very_long_value_is_not_stored() -> None:
     assert shown("description", "a" * (LONGEST + 1)) == f"(not kept: {LONGEST + 1} characters)"
 
 
-def test_pages_of_a_long_log_use_an_index_for_every_filter(tenant: Tenant) -> None:
+def test_pages_of_a_long_audit_log_use_an_index_for_every_filter(tenant: Tenant) -> None:
     columns = (
         "tenant_id, at, act_id, kind, act, object_type, object_id, object_text, actor_kind, actor_id, actor_name, user_agent, reason, facts"
     )

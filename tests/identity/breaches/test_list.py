@@ -152,7 +152,7 @@ def test_an_interrupted_run_resumes_and_searches_use_the_old_list_until_the_run_
     assert found.facts.count == 200
 
 
-def test_a_new_list_is_used_within_a_second_and_an_open_list_can_still_be_searched(place: Path, tmp_path: Path) -> None:
+def test_a_new_list_is_used_within_a_second_and_the_old_list_can_be_searched_while_it_is_open(place: Path, tmp_path: Path) -> None:
     write_list(place, "first")
     opened = BreachList(place)
     assert is_in_breach("first")

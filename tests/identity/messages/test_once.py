@@ -87,7 +87,7 @@ def test_an_expired_code_is_not_sent(tenant: Tenant) -> None:
     assert (mail.outbox, stored(job).summary["delivery"], "sealed" in stored(job).parameters) == ([], "dropped", False)
 
 
-def test_a_code_is_retried_only_before_it_expires(tenant: Tenant, settings: Any) -> None:
+def test_a_message_with_a_code_is_retried_only_before_the_code_expires(tenant: Tenant, settings: Any) -> None:
     job = queued(tenant, expires_at=timezone.now() + timedelta(seconds=10))
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", 9
     assert run_job(job.pk)
