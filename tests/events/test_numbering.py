@@ -143,7 +143,7 @@ def test_positions_are_written_to_disk_before_any_reader_sees_them(
         assert is_flushed
 
 
-def test_a_numberer_that_waited_for_the_lock_sees_events_committed_during_the_wait(
+def test_a_numberer_that_waited_for_a_locked_log_numbers_the_events_committed_during_the_wait(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection
 ) -> None:
     number_tenant(tenant.pk)
@@ -360,7 +360,7 @@ def test_a_numberer_whose_thread_has_ended_starts_another_thread(committed_db: N
     assert threads[0] is not threads[1]
 
 
-def test_a_request_numbers_the_tenant_and_calls_the_listeners_once(
+def test_a_request_numbers_the_events_of_its_tenant_and_calls_the_listeners_once(
     tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.EVENTS_NUMBERER_ENABLED = True

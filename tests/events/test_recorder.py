@@ -64,7 +64,7 @@ def test_recording_a_document_keeps_the_mark_of_a_document_with_the_same_key_in_
     assert not Mark.objects.filter(document_key=organization.pk).exists()
 
 
-def test_a_changed_document_is_recorded_beside_an_unchanged_document_of_another_table(
+def test_recording_a_changed_and_an_unchanged_document_of_different_tables_records_one_event(
     tenant: Tenant, database_connection: Connection
 ) -> None:
     user, organization = make(tenant, database_connection), make_organization(tenant)

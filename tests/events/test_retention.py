@@ -97,7 +97,10 @@ def test_a_wrong_clock_prunes_no_event_early(tenant: Tenant) -> None:
 
 
 def test_events_recorded_with_a_fast_clock_delay_the_pruning_of_later_events(tenant: Tenant, database_connection: Connection) -> None:
-    """The clock was two days ahead and was then corrected. Recording times still never decrease."""
+    """The clock was two days ahead and was then corrected.
+
+    Nevertheless, recording times never decrease: later events get the time of the earlier ones.
+    """
     ahead = datetime.now(UTC) + timedelta(days=2)
     fill_log(tenant.pk, 1, recorded_at=ahead)
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")

@@ -87,7 +87,7 @@ async def _replayed(tenant_id: str, cursor: Cursor, max_events: int) -> list[int
 
 
 @pytest.mark.sized
-def test_a_cursor_is_served_completely_or_refused_after_any_sequence(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_any_sequence_a_cursor_gets_every_later_event_or_is_refused(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "CHUNK", 4)
     machine = settings(max_examples=sized(6, deep=30), stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(ShrinkingLog, settings=machine)

@@ -82,7 +82,7 @@ def test_a_manager_returns_only_rows_of_the_named_or_the_bound_tenant(tenant: Te
         assert not User.objects.exists()
 
 
-def test_a_raw_sql_update_records_an_update_with_the_previous_object(tenant: Tenant, user: User) -> None:
+def test_a_raw_sql_update_records_an_update_with_the_document_before_the_change(tenant: Tenant, user: User) -> None:
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
     run_sql("UPDATE identity_user SET family_name = 'King' WHERE id = %s", user.pk)
     assert tripwire.sweep() == 1
@@ -327,7 +327,7 @@ def test_a_document_that_cannot_be_recorded_keeps_its_mark_and_is_not_counted(
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_marks_that_cannot_be_recorded_do_not_keep_a_later_sweep_from_newer_marks(
+def test_changes_that_cannot_be_recorded_do_not_prevent_a_later_sweep_from_recording_newer_changes(
     tenant: Tenant, user: User, database_connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Python cannot represent this time.

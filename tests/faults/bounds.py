@@ -1,4 +1,4 @@
-"""The longest time from the commit of an event to its final state, by the settings of the delivery engine."""
+"""The longest time from the commit of an event to the final state of its delivery, computed from the settings of the delivery engine."""
 
 from __future__ import annotations
 

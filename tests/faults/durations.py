@@ -1,4 +1,7 @@
-"""The seconds that longer fault tests take on an idle machine, with their fixtures. A limited run starts only tests that fit its time."""
+"""The seconds that longer fault tests take on an idle machine, with their fixtures.
+
+A run with a time limit starts only tests that fit into it.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def bury_everything(tenant: Tenant, stream: EventStream, directory: Path) -> Non
 
 
 @pytest.mark.parametrize("failpoint", ["dispatching", "dispatched", "claiming", "claimed", "ran", "settled"])
-def test_no_event_is_lost_when_a_worker_is_killed_before_a_success(
+def test_no_event_is_lost_when_a_worker_is_killed_at_a_step_of_a_successful_delivery(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     (directory / failpoint).touch()
@@ -74,7 +74,7 @@ def test_no_event_is_lost_when_a_worker_is_killed_before_a_success(
 
 
 @pytest.mark.parametrize("failpoint", ["failing", "failed", "burying", "buried"])
-def test_no_event_is_lost_when_a_worker_is_killed_before_a_retry_or_a_dead_letter(
+def test_no_event_is_lost_when_a_worker_is_killed_at_a_step_of_a_failed_delivery(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     (directory / failpoint).touch()

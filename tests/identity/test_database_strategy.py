@@ -59,14 +59,14 @@ def test_no_demo_data_is_written_with_a_changed_strategy() -> None:
 
 
 @pytest.mark.usefixtures("changed")
-def test_a_worker_refuses_to_start() -> None:
+def test_a_worker_refuses_to_start_with_a_changed_strategy() -> None:
     with pytest.raises(SystemExit) as refusal:
         refuse_unsuitable_database()
     assert all(text in str(refusal.value) for text in NAMED)
 
 
 @pytest.mark.usefixtures("changed")
-def test_a_web_process_refuses_to_start() -> None:
+def test_a_web_process_refuses_to_start_with_a_changed_strategy() -> None:
     sent: list[Any] = []
 
     async def receive() -> dict[str, str]:

@@ -35,7 +35,7 @@ def take(staff: Staff, code: str) -> bool:
         connection.close()
 
 
-def test_a_wrong_code_enrolls_nothing(staff: Staff) -> None:
+def test_no_app_is_enrolled_with_a_wrong_code(staff: Staff) -> None:
     secret = totp.new_secret()
     wrong = f"{(int(totp.code_of(secret, totp.step_at(time.time()))) + 1) % 10**6:06}"
     with pytest.raises(staff_factors.WrongCode):

@@ -44,7 +44,7 @@ def test_the_row_with_the_lowest_key_is_locked_first(keys: list[int]) -> None:
     assert not is_locked(lowest)
 
 
-def test_both_of_two_deadlocked_units_complete(keys: list[int]) -> None:
+def test_two_units_of_work_that_deadlock_are_both_completed(keys: list[int]) -> None:
     both_hold_one = threading.Barrier(2, timeout=10)
     one_is_complete = threading.Event()
     attempts: list[int] = []
@@ -79,7 +79,7 @@ def test_both_of_two_deadlocked_units_complete(keys: list[int]) -> None:
     assert len(attempts) == 3
 
 
-def test_a_unit_is_not_repeated_after_another_error_or_inside_a_transaction(tenant: Tenant) -> None:
+def test_a_unit_of_work_is_repeated_only_after_a_deadlock_and_only_outside_a_transaction(tenant: Tenant) -> None:
     attempts: list[bool] = []
 
     @unit_of_work

@@ -37,7 +37,7 @@ def test_an_answer_older_than_the_max_age_of_a_call_is_loaded_again() -> None:
     assert source.memory.get("a", max_age=0.5) == 2
 
 
-def test_a_miss_on_an_event_loop_raises_an_error_instead_of_loading() -> None:
+def test_a_cache_miss_on_an_event_loop_raises_an_error_instead_of_loading() -> None:
     source = Source()
     with pytest.raises(Cold):
         source.memory.warm("a")

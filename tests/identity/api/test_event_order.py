@@ -64,7 +64,7 @@ def judged(tenant: Tenant) -> None:
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
 
 
-def test_calls_about_relations_record_one_event_for_each_pair_of_resources(
+def test_requests_about_relations_record_one_event_for_each_pair_of_resources(
     api: Management, tenant: Tenant, ada: User, database_connection: Connection, recorded: Recorded
 ) -> None:
     bob = make_user(connection=database_connection)

@@ -79,7 +79,7 @@ def test_invalid_rules_on_attributes_are_refused_with_the_texts_that_clients_exp
     assert api.get(f"connections/{plain['id']}").json == plain
 
 
-def test_the_member_verify_phone_number_is_accepted_and_not_stored(api: Management, database_connection: Connection) -> None:
+def test_the_body_member_verify_phone_number_is_accepted_and_not_stored(api: Management, database_connection: Connection) -> None:
     path = f"users/{segment(make_user(connection=database_connection).user_id)}"
     changed = api.patch(path, {"phone_number": "+15550199", "verify_phone_number": True})
     assert (changed.status, changed.json["phone_number"]) == (200, "+15550199")

@@ -161,7 +161,7 @@ def test_a_value_with_the_name_of_a_secret_is_hidden(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["name", "email", "token_endpoint_auth_method", "token_lifetime", "passwordPolicy", "last_password_reset"])
-def test_a_name_that_only_mentions_a_secret_is_shown(name: str) -> None:
+def test_a_value_whose_name_only_mentions_a_secret_is_shown(name: str) -> None:
     assert shown(name, "value") == "value"
 
 

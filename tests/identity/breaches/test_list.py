@@ -57,7 +57,7 @@ def test_no_password_is_found_without_a_list_and_the_status_reports_the_missing_
         run("refresh")
 
 
-def test_an_imported_file_is_searched_and_contains_no_password_or_whole_digest(place: Path, tmp_path: Path) -> None:
+def test_a_list_made_from_an_imported_file_is_searched_and_contains_no_password_or_whole_digest(place: Path, tmp_path: Path) -> None:
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of(*LEAKED))
     said = run("import", str(source), "--allow-missing")
@@ -163,7 +163,7 @@ def test_a_new_list_is_used_within_a_second_and_the_old_list_can_be_searched_whi
     assert not is_in_breach("first")
 
 
-def test_a_damaged_list_is_treated_as_no_list_and_every_password_is_accepted(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_list_is_treated_as_a_missing_list_and_every_password_is_accepted(place: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_list(place, "secret-password")
     whole = place.read_bytes()
     for damaged in (whole[:-1], whole[:HEAD_BYTES], b"", b"x" * len(whole), whole.replace(b'"count": 1', b'"count": 9')):

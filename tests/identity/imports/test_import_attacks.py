@@ -64,7 +64,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("content", FILES.values(), ids=FILES)
-def test_a_hostile_file_is_refused_with_little_memory(content: bytes) -> None:
+def test_the_refusal_of_a_hostile_file_needs_little_memory(content: bytes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(BadImportFile):
         list(read_rows(io.BytesIO(content)))

@@ -122,7 +122,7 @@ def test_a_third_concurrent_import_is_refused(tenant: Tenant, database_connectio
         start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[])
 
 
-def test_the_commands_import_and_export(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
+def test_the_commands_import_and_export_users(tenant: Tenant, database_connection: Connection, tmp_path: Path) -> None:
     file = tmp_path / "users.jsonl"
     file.write_text('{"email": "a@example.test"}\n\n{"email": "b@example.test"}\n{"bad": 1}\n')
     out = StringIO()

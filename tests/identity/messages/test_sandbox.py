@@ -123,7 +123,7 @@ def test_values_are_escaped_after_any_filter() -> None:
         assert "<script" not in html(source).lower(), source
 
 
-def test_plain_texts_are_not_escaped() -> None:
+def test_values_in_plain_texts_are_not_escaped() -> None:
     assert rendered("{{ url }}", DATA, is_html=False) == DATA["url"]
 
 
