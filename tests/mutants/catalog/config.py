@@ -42,7 +42,7 @@ MUTANTS = (
         at="config.task_messages:_are_headers",
         old="not 0 <= retries <= _MOST_RETRIES",
         new="retries < 0",
-        rule="A message cannot contain more retries than a task may have.",
+        rule="A message to a worker is refused if the number of retries in it is above the limit.",
         tests=("tests/config/test_task_messages.py",),
     ),
     Mutant(
@@ -124,7 +124,7 @@ MUTANTS = (
         at="config.console.staff_account.known_devices:known_device",
         old=" and account_mark(email) in accounts",
         new="",
-        rule="A device counts as known only for the accounts that have logged in on it.",
+        rule="A device is a known device only for the staff accounts that have signed in on it.",
         tests=("tests/config/console/test_admin_login.py",),
     ),
     Mutant(
@@ -183,7 +183,7 @@ MUTANTS = (
         at="config.server.bounds:_check_announced",
         old="int(announced) > limit",
         new="False",
-        rule="A body that is announced as too large is refused before it is read.",
+        rule="If a request announces a body that is too large, the request is refused before the body is read.",
         tests=("tests/config/server/test_edge.py",),
     ),
     Mutant(
@@ -203,7 +203,7 @@ MUTANTS = (
         at="config.server.live_events:watcher_of",
         old="if (tenant_in_scope(request) or only_tenant()) != tenant_id:",
         new="if False:",
-        rule="The live page shows only the events of the tenant that the session of the admin shows.",
+        rule="The live page shows only the events of the tenant whose rows the admin shows in this session.",
         tests=("tests/config/server/test_live_events.py",),
     ),
     Mutant(

@@ -75,7 +75,7 @@ MUTANTS = (
         at="foundation.database.transactions:unit_of_work",
         old="attempt == _ATTEMPTS or not isinstance(error.__cause__, _RACES)",
         new="True",
-        rule="A unit of work is repeated after a deadlock.",
+        rule="A unit of work that ended with a deadlock is repeated.",
         tests=("tests/foundation/database/test_transactions.py",),
     ),
     Mutant(

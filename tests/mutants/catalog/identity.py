@@ -165,7 +165,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:remove_factor",
         old="if not has_factors(staff):",
         new="if False:",
-        rule="Recovery codes are deleted with the last factor.",
+        rule="The recovery codes of a staff account are deleted with its last factor.",
         tests=("tests/identity/test_staff_factors.py",),
     ),
     Mutant(
@@ -355,7 +355,7 @@ MUTANTS = (
         at="identity.option_redaction:seal_row",
         old="row.seal_plain_options()",
         new="pass",
-        rule="The redaction of connection options seals the secrets that older versions stored unencrypted.",
+        rule="The removal of secrets from connection options seals the secrets that older versions stored unencrypted.",
         tests=(
             "tests/identity/test_sealing_migration.py",
             "tests/provisioning/test_option_redaction.py",

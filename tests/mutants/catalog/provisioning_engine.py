@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="After a worker process has used its full time for a stream, it serves the stream that it has served least recently.",
+        rule="After its turn for a stream, a worker process serves the waiting stream that it has served least recently.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_LOCK_CLAIMED",
         old=" AND token = %s AND lease_until",
         new=" AND %s::uuid IS NOT NULL AND lease_until",
-        rule="A worker that has lost its claim of a lane writes no failure.",
+        rule="A worker whose lane was claimed by another worker writes no failed attempt.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -42,7 +42,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_LOCK_CLAIMED",
         old=" AND lease_until > clock_timestamp()",
         new="",
-        rule="A worker whose lease of a lane has expired writes no failure.",
+        rule="A worker whose lease of a lane has expired writes no failed attempt.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:fail",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its claim of a lane stores no failed attempt.",
+        rule="Before a worker writes a failed attempt, it checks that it still has its claim of the lane.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -58,7 +58,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:release",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its claim of a lane does not release the claim of another worker.",
+        rule="A worker that has lost its claim of a lane does not end the claim of another worker when the stream is held.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:put_off",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its claim of a lane does not postpone the delivery of another worker.",
+        rule="A worker that has lost its claim of a lane does not put off the delivery that another worker has claimed.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:give_back",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its claim of a lane does not give back the claim of another worker.",
+        rule="A worker that has not run its claim and has lost it does not end the claim of another worker.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -90,7 +90,7 @@ MUTANTS = (
         at="provisioning.engine.delivery_rows:_SETTLE",
         old='EXISTS (SELECT 1 FROM lane)\n"""',
         new='true\n"""',
-        rule="The result of an attempt changes no row if the lease of the lane has ended.",
+        rule="The result of an attempt changes no row if the lease of the lane has expired.",
         tests=(
             "tests/provisioning/engine/test_lanes.py",
             "tests/provisioning/engine/test_claim_ahead.py",
@@ -163,7 +163,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:DROP_IF_EMPTY",
         old=" AND (SELECT d.id {_FIRST_WAITING}) IS NULL",
         new="",
-        rule="A lane with waiting deliveries is never deleted.",
+        rule="A lane in which deliveries wait is never deleted.",
         tests=(
             "tests/provisioning/engine/test_lanes.py",
             "tests/provisioning/engine/test_lane_races.py",
@@ -276,7 +276,7 @@ MUTANTS = (
         at="provisioning.engine.delivery_rows:bury",
         old="execute(_WRITE_LETTER, [delivery_id])",
         new="pass",
-        rule="A delivery that failed for the last time becomes a dead letter.",
+        rule="A delivery whose last attempt failed becomes a dead letter.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -312,7 +312,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_CLAIM",
         old="n.position > d.position AND n.is_written",
         new="n.position > d.position AND false",
-        rule="A redelivered event never overwrites newer data.",
+        rule="A redelivered event never overwrites newer data, unless the redelivery is forced or sends the current profile.",
         tests=("tests/provisioning/engine/test_redelivery.py",),
     ),
     Mutant(
@@ -320,7 +320,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_CLAIM",
         old="d.redeliveries > 0 AND NOT d.is_forced AND",
         new="d.redeliveries > 0 AND",
-        rule="A forced redelivery is sent although a newer event was written.",
+        rule="A forced redelivery is sent although a newer event of its document was written to the destination.",
         tests=("tests/provisioning/engine/test_redelivery.py",),
     ),
     Mutant(

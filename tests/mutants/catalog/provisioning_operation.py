@@ -42,7 +42,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_CLAIM",
         old="NOT d.is_forced AND letter.rebuilt_body IS NULL AND (",
         new="NOT d.is_forced AND (",
-        rule="A redelivery with the current profile is sent although a newer event was written.",
+        rule="A redelivery with the current profile is sent although a newer event of its document was written to the destination.",
         tests=("tests/provisioning/engine/test_current_profile.py",),
     ),
     Mutant(
@@ -157,7 +157,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="After a worker process has used its full time for a stream, it serves the stream that it has served least recently.",
+        rule="After its turn for a stream, a worker process serves the waiting stream that it has served least recently.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
 )

@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.scim.matches:_by_key",
         old=" and not claims.is_rival(item)",
         new="",
-        rule="The account of another user is never written, even if it has our key.",
+        rule="An account that belongs to another user is never written, even if it has the key of the user.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="provisioning.scim.matches:_by_key",
         old="if len(keyed) > 1:",
         new="if False:",
-        rule="If two accounts have the same key, the service writes to neither account.",
+        rule="If two accounts have the key of the user, the service writes to neither account.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="provisioning.scim.matches:by_user_name",
         old='if holder.get("externalId") or claims.is_rival(holder):',
         new="if claims.is_rival(holder):",
-        rule="An account with the key of another user is never adopted by its name.",
+        rule="An account with the key of another user is never treated as the account of the user because of its name.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
@@ -42,7 +42,7 @@ MUTANTS = (
         at="provisioning.scim.name_proof:proves_name",
         old="return is_trusted and is_verified and",
         new="return is_trusted and",
-        rule="An unverified address does not prove that an account belongs to the user.",
+        rule="An unverified email address of the user does not prove that an account belongs to the user.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="provisioning.scim.name_proof:proves_name",
         old="return is_trusted and is_verified and",
         new="return is_verified and",
-        rule="An address from an untrusted connection does not prove that an account belongs to the user.",
+        rule="An email address from an untrusted connection does not prove that an account belongs to the user.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(
@@ -136,7 +136,7 @@ MUTANTS = (
         at="provisioning.links.rows:_LOCK",
         old=" WHERE k.until <= clock_timestamp()",
         new="",
-        rule="Two streams that share a server never write one account at the same time.",
+        rule="Two streams that share a SCIM server never write to one account at the same time.",
         tests=("tests/provisioning/engine/test_account_links.py",),
     ),
     Mutant(
@@ -144,7 +144,7 @@ MUTANTS = (
         at="provisioning.webhooks.signature:key_of",
         old=" or not SHORTEST_KEY_BYTES <= len(key) <= LONGEST_KEY_BYTES",
         new="",
-        rule="A signing secret has at least 24 bytes.",
+        rule="The secret that signs webhooks has at least 24 bytes.",
         tests=(
             "tests/provisioning/webhooks/test_signature.py",
             "tests/provisioning/webhooks/test_configuration.py",
