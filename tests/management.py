@@ -120,7 +120,7 @@ def request(method: str, target: str, query: str, headers: dict[str, str], body:
             # Stop the tasks that a request for an event stream starts. A server would stop these tasks at its end.
             await stop_runtime()
 
-    # Run each call in a new context: a call sets a variable in its context, and the context of later calls must not contain the variable.
+    # Run each request in a new context: a request sets a variable in its context, and later requests must not find the variable.
     contextvars.copy_context().run(async_to_sync(run))
     start = messages[0]
     received = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}

@@ -14,7 +14,7 @@ Key = tuple[str, str, str]
 
 @dataclass
 class MemoryLinks:
-    """The links of every tenant, action and server."""
+    """The stored links, by action, server and user."""
 
     rows: dict[Key, Link] = field(default_factory=dict)
     newest: int = 0
@@ -65,7 +65,7 @@ class MemoryRun:
         yield
 
     def settle(self) -> None:
-        """Write the links of the run, as a delivery does with its outcome."""
+        """Write the links that the run has changed, as a delivery does when it stores its outcome."""
         for book in self.books:
             for link in book.changes:
                 self.kept.write(link)

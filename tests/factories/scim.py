@@ -28,7 +28,7 @@ USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 
 
 def free_port() -> int:
-    """Return a free port below the ephemeral range, so that no other connection can use it in the meantime."""
+    """Return a free port below the ephemeral range, so that the system does not give it to another connection in the meantime."""
     for port in range(21000 + time.time_ns() % 9000, 32768):
         with socket.socket() as probe:
             try:
@@ -134,7 +134,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Misbehaviour:
-    """A malformed response: `act` writes arbitrary bytes to the socket, and then the server closes the connection."""
+    """A malformed response: the server calls `act`, which writes arbitrary bytes to the socket, and then closes the connection."""
 
     act: Callable[[socket.socket], None]
 

@@ -1,4 +1,7 @@
-"""The checks of the histories that fault tests record: a correct history passes, and every planted fault is reported. Needs no server."""
+"""The checks of the histories that fault tests record: a correct history passes, and every planted fault is reported.
+
+The tests need no server.
+"""
 
 from __future__ import annotations
 

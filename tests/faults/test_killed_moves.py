@@ -1,4 +1,7 @@
-"""Commands of a move are killed by SIGKILL at their failpoints. The next run continues, and the tenant arrives whole."""
+"""Commands of a move are killed by SIGKILL at their failpoints.
+
+The next run of the command continues, and all rows of the tenant arrive.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def target(committed_db: None) -> Iterator[Target]:
 
 @pytest.fixture
 def whole(tenant: Tenant) -> Tenant:
-    """A stopped tenant with a row of every model."""
+    """A stopped tenant that has a row of every model."""
     with_every_row(tenant)
     stopped(tenant)
     return tenant

@@ -1,6 +1,6 @@
 """`docs/how-to/back-up-and-restore.md`: a base backup and archived WAL restore a point in time. The commands of the page are executed.
 
-Accounts, directories and the start of servers differ from the page; everything else is executed as it is written.
+System accounts, directories and the start of servers differ from the page. Everything else is executed as it is written there.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ArchivingWorld(World):
 
 
 class Disaster:
-    """A world with a backup, the log as it was at a point in time, and a cursor from the lost period after that point."""
+    """A world with a backup, the log as it was at a point in time, and a cursor from the period after it, which the restore loses."""
 
     def __init__(self, world: ArchivingWorld) -> None:
         self.world = world

@@ -18,7 +18,7 @@ from tests.faults.world import World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(400)]
 
 KEYS, ROUNDS, PROCESSES = 20, 15, 2
-# A process runs one delivery while it stores the outcome of another delivery.
+# The number of deliveries in progress: a process runs one delivery while it stores the outcome of another delivery.
 UNDER_WAY = 2 * PROCESSES
 RESTARTS = (30, 120)
 
@@ -45,7 +45,7 @@ def waiting(world: World, stream_id: str) -> int:
 
 
 def delivered_through(world: World, directory: Path, restart: Callable[[], None]) -> str:
-    """Deliver all events while the database fails twice. Return the stream."""
+    """Deliver all events of a stream while `restart` stops the database twice. Return the stream."""
     tenant = world.tenant()
     stream_id = world.append(tenant, keys=KEYS, rounds=ROUNDS)
     with working(world, directory):

@@ -75,7 +75,7 @@ def list_of_users(browser: Client) -> str:
 
 @pytest.fixture
 def paused(standby: Standby, database_connection: Connection) -> Standby:
-    """A standby that contains the user `early`, but not `late`."""
+    """A standby that is paused, so that it contains the user `early`, but not the user `late`."""
     new_user(database_connection, "early")
     catch_up(standby)
     standby.pause()

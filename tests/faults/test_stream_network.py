@@ -28,7 +28,7 @@ def test_the_network_latency_of_a_distant_reader_delays_each_event_once(world: W
         far = Follower("far", tenant, lambda: way.address)
         following.add(near, far)
         following.all_open(seconds=60)
-        # Many events are in transit at any time. The delay would grow if one event waited for another.
+        # Many events are in transit at any time. If one event waited for another, the delay would grow with each event.
         with world.writers(tenant, 1, count=_EVENTS, think=0.01) as writers:
             writers.wait()
             eventually(lambda: world.is_numbered(tenant))

@@ -1,4 +1,4 @@
-"""Running writers of one tenant, and the records that they leave."""
+"""The running writers of one tenant, and the records of their transactions."""
 
 from __future__ import annotations
 

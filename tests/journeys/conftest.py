@@ -1,4 +1,4 @@
-"""One running service for all journeys of a test run. Each journey uses its own users, so a journey does not delete them."""
+"""One running service for all journeys of a test run. Each journey creates its own users, so it need not delete them."""
 
 from __future__ import annotations
 

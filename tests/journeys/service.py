@@ -106,7 +106,10 @@ class Service:
 
     @contextmanager
     def events(self, **query: Any) -> Iterator[Subscriber]:
-        """Open the event stream with the parameters `query`, and yield the subscriber. The stream is closed at the end of the block."""
+        """Open the event stream with the parameters `query`, and yield the subscriber.
+
+        The stream is closed at the end of the `with` block.
+        """
         host = self.facts["base_url"].removeprefix("http://").partition("/")[0]
         name, _, port = host.partition(":")
         headers = {"Host": host, "Authorization": f"Bearer {self.token}", "Accept": "text/event-stream"}

@@ -15,7 +15,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class RowFactory(Factory[Row]):
-    """Creates and saves a row without the services. `tenant_id` is required unless a relation determines the tenant."""
+    """Creates and saves a row, without the services of the product. `tenant_id` is required unless a related row determines the tenant."""
 
     class Meta:
         abstract = True

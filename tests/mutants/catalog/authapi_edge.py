@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.accounts.account_changes:end_what_rested_on_it",
         old="        revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk)\n",
         new="",
-        rule="Refresh tokens that the block of a user revokes stay revoked after the block is lifted.",
+        rule="Blocking a user revokes the refresh tokens. They stay revoked after the user is unblocked.",
         tests=("tests/authapi/accounts/test_account_changes.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="authapi.accounts.account_changes:end_what_rested_on_it",
         old="        end_sessions_of(tenant_id=user.tenant_id, user_id=user.pk, reason=Initiator.ACCOUNT_DEACTIVATED)\n",
         new="",
-        rule="Sessions that the block of a user ends stay ended after the block is lifted.",
+        rule="Blocking a user ends the sessions. They stay ended after the user is unblocked.",
         tests=("tests/authapi/accounts/test_account_changes.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.edge.open_rates:admitted_stranger_async",
         old="if rate is not None and not rate.is_exceeded:",
         new="if False:",
-        rule="A request without a credential counts for its IP address before it counts for all anonymous callers of the tenant.",
+        rule="A request without a credential counts against the rate limit of its IP address before that of all anonymous callers of the tenant.",
         tests=("tests/authapi/login/test_open_rates.py",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_exchanged",
         old="if row.used_at is not None:",
         new="if False:",
-        rule="A code is exchanged once. A second exchange is refused and revokes every token that was issued for the code.",
+        rule="An authorization code is exchanged once. A second exchange is refused and revokes every token that was issued for the code.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_exchanged",
         old="if row is None or row.application_id != client.pk:",
         new="if row is None:",
-        rule="A code is valid only for the client that requested it.",
+        rule="An authorization code is valid only for the client that requested it.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -26,7 +26,7 @@ MUTANTS = (
         at="authapi.tokens.authorization_codes:locked_code",
         old='rows.select_for_update(of=("self",), no_key=True).filter(',
         new="rows.filter(",
-        rule="Two concurrent exchanges of one code wait for each other, and only one succeeds.",
+        rule="Concurrent exchanges of one authorization code run one after another, and only the first succeeds.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.tokens.authorization_codes:locked_code",
         old="AuthorizationCode.objects.of(tenant_id)",
         new="AuthorizationCode.all_tenants.all()",
-        rule="A code of one tenant is unknown at every other tenant.",
+        rule="An authorization code of one tenant is unknown at every other tenant.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -42,7 +42,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check",
         old="row.is_expired() or ",
         new="",
-        rule="An expired code is refused.",
+        rule="An expired authorization code is refused.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check",
         old="redirect_uri is not None and redirect_uri != row.redirect_uri",
         new="False",
-        rule="A code is exchanged only with the redirect URI of its authorization request.",
+        rule="An authorization code is exchanged only with the redirect URI of its authorization request.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -58,7 +58,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check",
         old="row.is_redirect_uri_given and redirect_uri is None",
         new="False",
-        rule="An exchange must repeat the redirect URI if the authorization request contained one.",
+        rule="The exchange of an authorization code must repeat the redirect URI if the authorization request contained one.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check",
         old="(row.sid and row.session is None and not row.user.blocked)",
         new="False",
-        rule="A code is refused after the session of its login has ended.",
+        rule="An authorization code is refused after the session of its login has ended.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check",
         old="row.confirmation.get(KEY) != request.key",
         new="False",
-        rule="A code that is bound to a key is exchanged only with a proof of that key.",
+        rule="An authorization code that is bound to a key is exchanged only with a proof of that key.",
         tests=("tests/authapi/possession/test_endpoints.py",),
     ),
     Mutant(
@@ -90,7 +90,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check_verifier",
         old='if verifier is None:\n        raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="code_verifier")',
         new="if verifier is None:\n        return",
-        rule="A code with a challenge is not exchanged without a verifier.",
+        rule="An authorization code with a code challenge is not exchanged without a code verifier.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -98,7 +98,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check_verifier",
         old="if verifier is not None or client.is_public:",
         new="if client.is_public:",
-        rule="A verifier without a challenge is refused, because an attacker may have removed the challenge.",
+        rule="A code verifier is refused if the authorization request had no code challenge, because an attacker may have removed the challenge.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -106,7 +106,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check_verifier",
         old="if verifier is not None or client.is_public:",
         new="if verifier is not None:",
-        rule="A public client never exchanges a code without a challenge.",
+        rule="A public client never exchanges an authorization code without a code challenge.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(
@@ -138,7 +138,7 @@ MUTANTS = (
         at="authapi.protocols.oauth.checks:AuthorizationChecks.validate_response_type",
         old='if len(request.text("nonce")) > _LONGEST_NONCE:',
         new="if False:",
-        rule="A nonce that is too long to be stored is refused.",
+        rule="An authorization request whose nonce is too long to be stored is refused.",
         tests=(
             "tests/authapi/protocols/oauth/test_parameters.py",
             "tests/authapi/protocols/oauth/test_authorize.py",
@@ -192,7 +192,7 @@ MUTANTS = (
         at="authapi.tokens.refresh_tokens:_locked",
         old='.select_for_update(of=("self",), no_key=True)',
         new="",
-        rule="Concurrent exchanges of one refresh token wait for each other.",
+        rule="Concurrent exchanges of one refresh token run one after another.",
         tests=("tests/authapi/grants/test_refresh_token.py",),
     ),
     Mutant(

@@ -45,7 +45,7 @@ MUTANTS = (
         at="authapi.login.sessions:add_proof",
         old="digest=digest_of(secret), methods=added",
         new="methods=added",
-        rule="The proof of a second factor replaces the cookie of the session.",
+        rule="After the user has proven a second factor, the session gets a new cookie.",
         tests=(
             "tests/authapi/login/test_sessions.py",
             "tests/authapi/factors/test_challenge_page.py",
@@ -96,7 +96,7 @@ MUTANTS = (
         at="authapi.accounts.brute_force:held_count",
         old='lock_name(f"login:{connection.pk}:{count.ip}:{identifier}")',
         new="pass",
-        rule="Concurrent login attempts at one account are counted one after another, so that no attempt is missed.",
+        rule="Concurrent attempts to log in to one account are counted one after another, so that each attempt is counted.",
         tests=("tests/authapi/accounts/test_brute_force.py",),
     ),
     Mutant(

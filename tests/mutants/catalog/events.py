@@ -58,7 +58,7 @@ MUTANTS = (
         at="events.log.cursor:_decoded",
         old='or urlsafe_b64encode(raw).rstrip(b"=").decode() != text',
         new="",
-        rule="A cursor is accepted only in its one canonical spelling.",
+        rule="A cursor is accepted only if its text is exactly the text that the service writes for it.",
         tests=("tests/events/test_cursor.py",),
     ),
     Mutant(
@@ -223,7 +223,7 @@ MUTANTS = (
         at="events.log.numbering:_LOCK_HEAD",
         old="greatest(clock_timestamp(), recorded_at)",
         new="clock_timestamp()",
-        rule="Recording times never decrease within a tenant.",
+        rule="Recording times never decrease within the log of a tenant.",
         tests=(
             "tests/events/test_numbering.py",
             "tests/events/test_retention.py",
@@ -293,7 +293,7 @@ MUTANTS = (
         at="events.log.retention:prune_log",
         old="min([due.through, *(hold.position for hold in holds)])",
         new="due.through",
-        rule="Pruning keeps the events that a delivery stream has not read.",
+        rule="Pruning keeps the events that an event stream has not dispatched yet.",
         tests=(
             "tests/events/test_retention.py",
             "tests/provisioning/engine/test_log_follower.py",
@@ -304,7 +304,7 @@ MUTANTS = (
         at="events.log.retention:prune_log",
         old="follower.make_way(due.tenant_id, through=due.through)",
         new="pass",
-        rule="Waiting deliveries get copies of their events before pruning.",
+        rule="Deliveries that still wait get copies of their events before these events are pruned.",
         tests=("tests/provisioning/engine/test_log_follower.py",),
     ),
     Mutant(
@@ -363,7 +363,7 @@ MUTANTS = (
         at="events.record.tripwire:sweep",
         old="for document in reversed(documents) if",
         new="for document in documents if",
-        rule="The sweep records the deletion of a relation before the deletion of its target.",
+        rule="The sweep records the deletion of a relation before the deletion of the resources that it connects.",
         tests=("tests/events/test_tripwire.py",),
     ),
     Mutant(
@@ -387,7 +387,7 @@ MUTANTS = (
         at="events.hints:HintListener._ask_when_silent",
         old="if self._is_silent and is_asked:",
         new="if False:",
-        rule="The listener for hints closes its connection to a Redis server that does not answer.",
+        rule="The listener for hints closes its connection if the Redis server does not answer.",
         tests=("tests/events/test_hints.py",),
     ),
     Mutant(

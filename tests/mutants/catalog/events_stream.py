@@ -10,7 +10,7 @@ MUTANTS = (
         at="events.stream.admission:admit",
         old="require_scope(token, READ_EVENTS)",
         new="pass",
-        rule="A stream requires the scope read:events.",
+        rule="A client can open an event stream only with the scope `read:events`.",
         tests=("tests/conformance/test_refusing.py",),
     ),
     Mutant(
@@ -82,7 +82,7 @@ MUTANTS = (
         at="events.stream.frames:encode_frames",
         old="sealer.seal_at(epoch, event.position)",
         new="sealer.seal_at(epoch, event.position - 1)",
-        rule="A stream that starts at the offset of an event begins with the event after it.",
+        rule="A stream that starts at the offset of an event begins with the next event.",
         tests=(
             "tests/events/stream/test_frames.py",
             "tests/conformance/test_resuming.py",
@@ -120,7 +120,7 @@ MUTANTS = (
         at="events.stream.stream:Stream.disconnect",
         old="self._loop.call_later(_DISCONNECT_SECONDS, self._break_if_blocked)",
         new="pass",
-        rule="A connection that an operator closes is aborted if its client does not read.",
+        rule="If an operator closes the stream of a client that does not read, the connection is aborted.",
         tests=("tests/conformance/test_connections.py",),
     ),
     Mutant(
@@ -128,7 +128,7 @@ MUTANTS = (
         at="events.stream.stream:Stream.on_time",
         old="if now >= stuck_at:",
         new="if False:",
-        rule="A connection whose client stops reading is closed.",
+        rule="The stream of a client that stops reading is closed.",
         tests=("tests/conformance/test_slow_readers.py",),
     ),
     Mutant(
@@ -144,7 +144,7 @@ MUTANTS = (
         at="events.stream.reading.tail:Tails._look",
         old="self.heard(tenant_id, head.position)",
         new="pass",
-        rule="The poll finds the events whose hint was lost.",
+        rule="Polling finds the events whose hint was lost.",
         tests=("tests/events/stream/test_tail.py",),
     ),
     Mutant(

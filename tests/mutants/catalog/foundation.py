@@ -18,7 +18,7 @@ MUTANTS = (
         at="foundation.tenancy:TenantManager.of",
         old=".filter(tenant_id=tenant_id)",
         new="",
-        rule="A manager returns only rows of the named tenant.",
+        rule="The manager of a model returns only rows of the named tenant.",
         tests=(
             "tests/events/test_tripwire.py",
             "tests/authapi/tokens/test_keys.py",
@@ -107,7 +107,7 @@ MUTANTS = (
         at="foundation.outbound.dialing:Call.allowed_addresses",
         old="not all(is_allowed",
         new="not any(is_allowed",
-        rule="A host is refused if at least one of its addresses is not allowed.",
+        rule="An outbound request is refused if at least one address of its host is not allowed.",
         tests=(
             "tests/foundation/outbound/test_session.py",
             "tests/foundation/outbound/test_rebinding.py",
@@ -118,7 +118,7 @@ MUTANTS = (
         at="foundation.outbound.dialing:Call.dial",
         old="socket.create_connection((address, port)",
         new="socket.create_connection((host, port)",
-        rule="A connection is opened to the checked address, without resolving the name again.",
+        rule="An outbound connection is opened to the checked address, without resolving the host name again.",
         tests=(
             "tests/foundation/outbound/test_rebinding.py",
             "tests/foundation/outbound/test_session.py",
@@ -169,7 +169,7 @@ MUTANTS = (
         at="foundation.secrets.vault:digest_matches",
         old=" and bool(key)",
         new="",
-        rule="A digest whose key was removed matches nothing.",
+        rule="A digest whose key was removed from the settings matches no value.",
         tests=("tests/foundation/secrets/test_vault.py",),
     ),
     Mutant(
@@ -204,7 +204,7 @@ MUTANTS = (
         at="foundation.database.engine.base:DatabaseErrorWrapper.__exit__",
         old="if isinstance(error, ReadOnlySqlTransaction):",
         new="if False:",
-        rule="A connection to a demoted primary is closed, so that the next connection reaches the new primary.",
+        rule="A connection to a demoted PostgreSQL primary is closed, so that the next connection reaches the new primary.",
         tests=("tests/foundation/database/test_engine.py",),
     ),
     Mutant(
@@ -247,7 +247,7 @@ MUTANTS = (
         at="foundation.memory.sentinels:chosen",
         old="view.epoch == newest and view.is_up",
         new="view.is_up",
-        rule="The answer of a sentinel with an older configuration is not used to choose the master.",
+        rule="The answer of a sentinel with an older configuration is not used to choose the Redis master.",
         tests=("tests/foundation/memory/test_sentinels.py",),
     ),
     Mutant(
@@ -255,7 +255,7 @@ MUTANTS = (
         at="foundation.memory.sentinels:is_agreed",
         old="* 2 > sentinels",
         new="* 2 > 1",
-        rule="The answers of a majority of the sentinels choose the master, and not the answer of one sentinel alone.",
+        rule="The answers of a majority of the sentinels choose the Redis master, and not the answer of one sentinel alone.",
         tests=("tests/foundation/memory/test_sentinels.py",),
     ),
     Mutant(
@@ -263,7 +263,7 @@ MUTANTS = (
         at="foundation.memory.sentinels:_require_master",
         old='not in {b"master", "master"}',
         new="in ()",
-        rule="A connection to a replica is refused.",
+        rule="A connection to a Redis server that is a replica is refused.",
         tests=("tests/foundation/memory/test_sentinels.py",),
     ),
     Mutant(
@@ -279,7 +279,7 @@ MUTANTS = (
         at="foundation.database.pooler:_share_servers",
         old=" or _server_process(second) == own",
         new="",
-        rule="A pooler that gives two clients the same server process is refused.",
+        rule="A PostgreSQL pooler that gives two clients the same server process is refused.",
         tests=("tests/foundation/database/test_pooler.py",),
     ),
     Mutant(
@@ -287,7 +287,7 @@ MUTANTS = (
         at="foundation.database.pooler:_share_servers",
         old="_server_process(first) != own or ",
         new="",
-        rule="A pooler that changes the server process of a client is refused.",
+        rule="A PostgreSQL pooler that changes the server process of a client is refused.",
         tests=("tests/foundation/database/test_pooler.py",),
     ),
     Mutant(
@@ -303,7 +303,7 @@ MUTANTS = (
         at="foundation.database.replica:reading_source",
         old="(now - as_of) > timedelta(seconds=settings.REPLICA_MAX_LAG_SECONDS)",
         new="False",
-        rule="A list does not show rows from a replica that is too far behind the primary.",
+        rule="A list of the admin does not show rows from a database replica that is too far behind the primary.",
         tests=("tests/faults/test_replica.py",),
     ),
     Mutant(
@@ -311,7 +311,7 @@ MUTANTS = (
         at="foundation.admin.replica_source:source_of",
         old="reading_source(after=_changed_at(request))",
         new="reading_source()",
-        rule="Members of staff see their own changes in lists.",
+        rule="Members of staff see their own changes in lists of the admin immediately.",
         tests=("tests/faults/test_replica.py",),
     ),
     Mutant(
@@ -319,7 +319,7 @@ MUTANTS = (
         at="foundation.tenancy:TenantManager.of",
         old="using=self._db",
         new='using="replica"',
-        rule="Only the modules that `tests/architecture/test_replica.py` lists read from a replica.",
+        rule="Only the modules that `tests/architecture/test_replica.py` lists read from the database replica.",
         tests=("tests/architecture/test_replica.py",),
     ),
     Mutant(
