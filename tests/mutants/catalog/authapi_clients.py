@@ -10,7 +10,7 @@ MUTANTS = (
         at="authapi.client_auth.replays:use_once",
         old="return cursor.fetchone() is not None",
         new="return True",
-        rule="Only one of all processes accepts an assertion of a client, and only once.",
+        rule="A client assertion is accepted once, by only one of all processes.",
         tests=(
             "tests/authapi/client_auth/test_assertion_replay.py",
             "tests/authapi/client_auth/test_assertion.py",
@@ -29,7 +29,7 @@ MUTANTS = (
         at="authapi.client_auth.assertion:_is_for",
         old="isinstance(audience, list) and len(audience) == 1",
         new="isinstance(audience, list)",
-        rule="An assertion with several audiences is refused, because another audience could replay it.",
+        rule="A client assertion with several audiences is refused, because another audience could replay it.",
         tests=("tests/authapi/client_auth/test_assertion.py",),
     ),
     Mutant(
@@ -37,7 +37,7 @@ MUTANTS = (
         at="authapi.client_auth.assertion:is_acceptable",
         old=" <= now + MAX_LIFE_SECONDS + SKEW_SECONDS",
         new="",
-        rule="An assertion is valid for at most five minutes.",
+        rule="A client assertion is valid for at most five minutes.",
         tests=("tests/authapi/client_auth/test_assertion.py",),
     ),
     Mutant(
@@ -45,7 +45,7 @@ MUTANTS = (
         at="authapi.client_auth.assertion:is_acceptable",
         old='claims.get("iss") == claims.get("sub") == client_id',
         new='claims.get("sub") == client_id',
-        rule="The issuer of an assertion is the client itself.",
+        rule="The issuer of a client assertion must be the client itself.",
         tests=("tests/authapi/client_auth/test_assertion.py",),
     ),
     Mutant(
@@ -53,7 +53,7 @@ MUTANTS = (
         at="authapi.client_auth.mutual_tls:is_registered",
         old="return read_subject(credential.subject_dn) == certificate.subject",
         new="return True",
-        rule="A certificate authenticates only the client with its registered subject.",
+        rule="A certificate authenticates only the client that has registered the subject of the certificate.",
         tests=("tests/authapi/client_auth/test_mutual_tls.py",),
     ),
     Mutant(
@@ -69,7 +69,7 @@ MUTANTS = (
         at="authapi.client_auth:_is_proof",
         old=" or credential.method != client.auth_method",
         new="",
-        rule="A client can authenticate only with its registered method.",
+        rule="A client can authenticate only with its registered authentication method.",
         tests=("tests/authapi/test_client_auth.py",),
     ),
     Mutant(
@@ -85,7 +85,7 @@ MUTANTS = (
         at="authapi.possession.replays:UsedProofs._current",
         old='if stored.endswith(f".{run}"):',
         new="if stored:",
-        rule="After Redis was restarted or a replica was promoted, a new generation of nonces begins.",
+        rule="After Redis was restarted or a Redis replica was promoted, a new generation of nonces begins.",
         tests=("tests/authapi/possession/test_endpoints.py",),
     ),
 )

@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.edge.open_rates:admitted_stranger_async",
         old="if rate is not None and not rate.is_exceeded:",
         new="if False:",
-        rule="A request without a credential counts against the rate limit of its IP address before that of all anonymous callers of the tenant.",
+        rule="A request without a credential uses the rate limit of its IP address first, and then the one of all anonymous callers.",
         tests=("tests/authapi/login/test_open_rates.py",),
     ),
     Mutant(

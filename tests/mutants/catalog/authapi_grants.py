@@ -98,7 +98,7 @@ MUTANTS = (
         at="authapi.grants.authorization_code:_check_verifier",
         old="if verifier is not None or client.is_public:",
         new="if client.is_public:",
-        rule="A code verifier is refused if the authorization request had no code challenge, because an attacker may have removed the challenge.",
+        rule="A code verifier is refused if the authorization request had no code challenge: an attacker may have removed it.",
         tests=("tests/authapi/grants/test_authorization_code.py",),
     ),
     Mutant(

@@ -56,7 +56,7 @@ MUTANTS = (
         at="authapi.tokens.verifying:_verify",
         old=" or not (state.is_global or claims.is_machine)",
         new="",
-        rule="The management interface accepts the token of a user only if its client is global.",
+        rule="The management interface accepts the token of a user only if the token was issued to a global client.",
         tests=(
             "tests/authapi/tokens/test_tokens.py",
             "tests/authapi/test_user_tokens.py",
@@ -67,7 +67,7 @@ MUTANTS = (
         at="authapi.tokens.verifying:_unbound",
         old="if claims.confirmation and not takes_bound:",
         new="if False:",
-        rule="An endpoint that does not check the possession of a key refuses bound tokens.",
+        rule="An endpoint that does not check proofs of possession refuses bound tokens.",
         tests=("tests/authapi/possession/test_interfaces.py",),
     ),
     Mutant(

@@ -18,7 +18,7 @@ MUTANTS = (
         at="authapi.upstream.authentication_requests:end_request",
         old='return rows.update(sealed_upstream="") == 1',
         new='rows.update(sealed_upstream="")\n    return True',
-        rule="A response of a provider is accepted once, even if several requests contain it at the same time.",
+        rule="A response of a provider is accepted once, even if several concurrent requests to this service contain it.",
         tests=("tests/authapi/upstream/test_login.py::test_only_the_first_of_two_requests_with_the_same_answer_uses_the_answer",),
     ),
     Mutant(
@@ -50,7 +50,7 @@ MUTANTS = (
         at="authapi.upstream.openid_claims:openid_proven",
         old='if userinfo.get("sub") != claims["sub"]:',
         new="if False:",
-        rule="The userinfo endpoint must describe the user of the ID token.",
+        rule="The response of the userinfo endpoint must be about the user of the ID token.",
         tests=("tests/authapi/upstream/test_hostile_answers.py", "tests/authapi/upstream/test_login.py"),
     ),
     Mutant(

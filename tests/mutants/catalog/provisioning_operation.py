@@ -50,7 +50,7 @@ MUTANTS = (
         at="provisioning.dead_letters.redelivery:_note",
         old="head_position(letter.tenant_id) if order.with_current_profile else None",
         new="None",
-        rule="A redelivery with the current profile has the position of the newest event of the log.",
+        rule="A redelivery with the current profile counts as an event at the last position of the log.",
         tests=("tests/provisioning/engine/test_current_profile.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="provisioning.dead_letters.triage:_DECIDABLE",
         old=" AND d.state = 'dead'",
         new="",
-        rule="No decision changes a dead letter whose event is being redelivered.",
+        rule="A dead letter whose event is being redelivered cannot be decided.",
         tests=("tests/provisioning/engine/test_triage.py",),
     ),
     Mutant(
@@ -98,7 +98,7 @@ MUTANTS = (
         at="provisioning.scim.user_sync:UserSync.created",
         old="is_repetition=self._run.is_repetition)",
         new="is_repetition=False)",
-        rule="A repeated create looks for the account that the first request may have created.",
+        rule="Before a create request is repeated, the service looks for the account that the first request may have created.",
         tests=("tests/provisioning/scim/test_retries_and_budget.py",),
     ),
     Mutant(
@@ -106,7 +106,7 @@ MUTANTS = (
         at="provisioning.services.actions:_check_address",
         old="if takes_token_elsewhere(action, base_url):",
         new="if False:",
-        rule="A stored token is never sent to another server.",
+        rule="A stored token is never sent to a server other than the server for which it was stored.",
         tests=("tests/provisioning/actions/test_action_services.py",),
     ),
     Mutant(
