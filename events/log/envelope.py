@@ -82,7 +82,7 @@ def encode_stored(envelope: dict[str, Any]) -> bytes:
 
 
 def escape_terminator(encoded: bytes) -> bytes:
-    """Escape `[DONE]` inside JSON text: a public client library would end the stream at an event whose data contains this text."""
+    """Escape `[DONE]` inside JSON text: a published client library would end the stream at an event whose data contains this text."""
     # In JSON, the number of backslashes before a bracket is even, so the inserted escape is valid.
     return encoded.replace(b"[DONE]", rb"\u005bDONE]")
 
