@@ -1,4 +1,4 @@
-"""A mutant changes one symbol, and is stale if the symbol or the fragment does not occur exactly once."""
+"""A mutant changes one symbol. It is stale if the symbol or the fragment is missing or occurs twice."""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
 def test_the_first_mutant_does_not_affect_the_next_run(toy: Path) -> None:
     """Importing the toy takes a second, as the import of the product takes long.
 
-    The first mutant must not be planted before the import is complete. Otherwise, the second run would also contain it.
+    The first mutant must not be planted before the import is complete. Otherwise, the import would load the
+    first mutant, and the second run would contain it, too.
     """
     (toy / "toy" / "__init__.py").write_text("import time\ntime.sleep(1)\n")
     planted = {"at": AT, "old": "age >= 18", "new": "True", "tests": ["test_guard.py"]}

@@ -23,7 +23,7 @@ _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 @dataclass(frozen=True)
 class Running:
-    """A running proxy: its URL for HTTP/1.1, and its URL for HTTP/2 without TLS, if the proxy supports it."""
+    """A running proxy: its URL for HTTP/1.1, and its URL for HTTP/2 without TLS, if it supports HTTP/2 without TLS."""
 
     address: Address
     address_of_http2: Address
@@ -41,7 +41,7 @@ class Ports:
 
 def _nginx(ports: Ports, options: str) -> tuple[str, list[str]]:
     places = "".join(f"{name}_temp_path {ports.directory}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    # The workers of a master process that runs as root have another user, who must be able to enter the directory.
+    # If nginx runs as root, its workers run as another user by default, and this user cannot enter the directory. So they run as root, too.
     user = "user root;" if os.geteuid() == 0 else ""
     return (
         f"""{user} daemon off; worker_processes 1; pid {ports.directory}/pid; error_log {ports.directory}/errors;

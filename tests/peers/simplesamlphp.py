@@ -64,11 +64,11 @@ class SimpleSaml:
         return f"{self.base}/module.php/core/authenticate.php?as=default-sp"
 
     def log_in_at(self, metadata: bytes) -> None:
-        """Register the identity provider with this metadata, at which users of the service provider log in."""
+        """Register an identity provider by its metadata. Users of the service provider of this installation then log in at it."""
         self._know("saml20-idp-remote", metadata)
 
     def log_in_for(self, metadata: bytes) -> None:
-        """Register the service provider with this metadata, for which users log in at the identity provider."""
+        """Register a service provider by its metadata. Its users then log in at the identity provider of this installation."""
         self._know("saml20-sp-remote", metadata)
 
     def _know(self, kind: str, metadata: bytes) -> None:

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 
-# The size in bytes of the document and of all files that it loads, when nothing is cached.
+# The size in bytes of the page and of all files that it loads, when nothing is cached.
 _BYTES = """[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
     .reduce((sum, {encodedBodySize}) => sum + encodedBodySize, 0)"""
 # The number of pixels by which the table of a list is wider than its place on the page.
@@ -98,7 +98,7 @@ def test_every_page_is_accessible_in_light_and_dark_mode_fits_a_phone_and_does_n
     barriers: dict[str, list[str]] = {}
     kilobytes = {}
     for number, address in enumerate(every_page(session, rows)):
-        # The sandbox of this preview also stops the timers of axe, so switch the content security policy off.
+        # Axe needs timers, which the sandbox of the preview of the branding stops. So switch off its content security policy.
         page.send("Page.setBypassCSP", enabled=address == reverse("admin:authapi_branding_preview"))
         page.open(base_of(web) + address)
         kilobytes[name_of(address)] = ceil(page.evaluate(_BYTES) / 1000)
@@ -149,7 +149,7 @@ def test_the_content_does_not_move_while_a_page_loads(page: Page, web: WebProces
         assert page.evaluate("document.getElementById('nav-sidebar').getBoundingClientRect().left") >= 0
 
 
-def test_the_navigation_stays_in_view_and_the_search_gets_the_focus_at_any_place(page: Page, web: WebProcess) -> None:
+def test_the_navigation_stays_in_view_and_the_search_gets_the_focus_at_any_scroll_position(page: Page, web: WebProcess) -> None:
     page.open(base_of(web) + reverse("admin:index"))
     page.evaluate("scrollTo(0, 300)")
     page.until("scrollY === 300")

@@ -85,7 +85,7 @@ class Keys:
         self.page.until("!window.isOld && document.readyState === 'complete'", seconds=20)
 
     def find(self, text: str) -> None:
-        """Search with the search field of the admin, and open the first result, which then has the focus."""
+        """Search with the search field of the admin, and open the first result. The page of results sets the focus on this result."""
         self.press("/")
         self.type(text)
         self.follow()

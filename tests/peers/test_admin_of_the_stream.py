@@ -1,4 +1,4 @@
-"""The pages of the event stream in a real browser: the log, open connections, a test event, and the live page."""
+"""The pages of the event stream in a real browser: the log, the open streams, a test event, and the live page."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_no_event_of_another_tenant_appears(visit: Callable[[str], Page], user: 
     assert names_in(page) == ["mine"]
 
 
-def test_a_paused_page_keeps_new_events_for_later_and_clear_empties_the_list(visit: Callable[[str], Page], user: User) -> None:
+def test_a_paused_page_keeps_new_events_for_later_and_the_clear_button_empties_the_list(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     page.click("#live-pause")
     change(user, "one")
@@ -174,7 +174,7 @@ def test_the_filter_for_types_applies_to_displayed_events_and_to_new_events(
     assert names_in(page) == ["wanted"]
 
 
-def test_the_page_can_be_filtered_by_several_types_and_an_entity(
+def test_the_live_page_can_be_filtered_by_several_types_and_an_entity(
     visit: Callable[[str], Page], user: User, database_connection: Connection
 ) -> None:
     other = UserFactory.create(tenant_id=user.tenant_id, connection=database_connection, email="b@example.test", given_name="B")
@@ -267,7 +267,7 @@ def test_a_page_reports_that_its_session_has_ended_and_stops_reconnecting(visit:
     page.until("document.getElementById('live-state').textContent.includes('Log in')")
 
 
-def test_the_live_page_links_to_the_log_and_the_list_of_connections_reloads_itself_without_script(
+def test_without_script_the_live_page_links_to_the_log_and_the_page_of_open_streams_reloads_itself(
     visit: Callable[[str], Page], user: User
 ) -> None:
     page = visit(LOG)
@@ -283,7 +283,7 @@ def test_the_live_page_links_to_the_log_and_the_list_of_connections_reloads_itse
         page.without_script(is_off=False)
 
 
-def test_a_connection_can_be_watched_tested_and_closed(visit: Callable[[str], Page], tenant: Tenant, web: WebProcess) -> None:
+def test_an_open_stream_can_be_watched_tested_and_closed(visit: Callable[[str], Page], tenant: Tenant, web: WebProcess) -> None:
     target = make_target(tenant, web.address)
     page = visit(CONNECTIONS)
     assert "No open streams" in page.text()

@@ -70,7 +70,7 @@ class Application:
         return told["value"]
 
     def stolen(self, method: str, path: str, **sent: Any) -> requests.Response:
-        """Send a request as an attacker who has a token of the application, and not the key of the token."""
+        """Send a request as an attacker who has a token of the application, but not the key of the token."""
         return requests.request(method, f"{self.service}{path}", verify=str(self.authority), timeout=20, **sent)
 
 
@@ -158,7 +158,7 @@ def test_tokens_of_an_application_in_a_browser_are_bound_to_its_key(application:
     assert application.told("(async () => claims((await tokens()).access_token).cnf)()").keys() == {"jkt"}
     assert application.told("profile()") == [200, EMAIL]
 
-    # An attacker's script on the page can read the tokens, and cannot read the key.
+    # An attacker's script on the page can read the tokens, but not the key.
     token = first["access_token"]
     for scheme in ("Bearer", "DPoP"):
         assert application.stolen("GET", "/userinfo", headers={"Authorization": f"{scheme} {token}"}).status_code == 401

@@ -84,7 +84,7 @@ VISITS: dict[str, visits.Visit] = {
     "account/password.html": account.change,
     "account/add_method.html": account.add_factors,
 }
-# Each language with and without scripts. Two consecutive elements differ in both, so that a sample of two has both kinds.
+# Each language with and without scripts. Consecutive elements differ in the language and in the use of scripts. So two of them cover both.
 BROWSERS = [(language, number % 2 == 0) for number, language in enumerate(LANGUAGES * 2)]
 
 

@@ -36,7 +36,7 @@ def company(tenant: Tenant, user: User) -> Organization:
 
 
 def join(company: Organization, user: User) -> None:
-    """Add the user to the organization, which records an event with the id of the organization, and publish the event."""
+    """Add the user to the organization, which records an event with the id of the organization. Send the event to the page."""
     add_members(tenant_id=company.tenant_id, organization_id=company.pk, user_ids=[user.user_id])
     publish(company.tenant_id)
 
@@ -143,7 +143,7 @@ def with_full_window(page: Page, company: Organization) -> Page:
     return page
 
 
-def test_an_entry_that_the_filter_selects_by_its_late_name_is_counted_as_newer_if_the_list_is_scrolled_up(
+def test_an_entry_that_the_filter_selects_after_its_name_has_arrived_is_counted_as_newer_if_the_list_is_scrolled_up(
     visit: Callable[[str], Page], company: Organization, other: Organization, user: User
 ) -> None:
     page = with_full_window(connected(visit(LIVE)), company)
@@ -161,7 +161,7 @@ def test_an_entry_that_the_filter_selects_by_its_late_name_is_counted_as_newer_i
     assert page.evaluate("document.getElementById('live-scroll').scrollTop") == 0
 
 
-def test_a_list_at_its_end_scrolls_to_an_entry_that_the_filter_selects_by_its_late_name(
+def test_a_list_at_its_end_scrolls_to_an_entry_that_the_filter_selects_after_its_name_has_arrived(
     visit: Callable[[str], Page], company: Organization, other: Organization, user: User
 ) -> None:
     page = with_full_window(connected(visit(LIVE)), company)

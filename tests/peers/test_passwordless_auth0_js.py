@@ -115,7 +115,7 @@ def test_a_page_can_request_a_text_message_and_log_a_user_in_with_its_code(door:
     assert door.logged_in()["sub"].startswith("sms|")
 
 
-def test_the_browser_must_confirm_a_verified_code_before_the_login(door: Door) -> None:
+def test_after_the_check_of_a_code_the_browser_must_confirm_the_login(door: Door) -> None:
     door.ask(connection="email", send="code", email=ADA)
     code = door.outbox.mailed_code(ADA)
     door.call("passwordlessVerify", connection="email", email=ADA, verificationCode=wrong(code))

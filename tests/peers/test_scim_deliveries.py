@@ -75,7 +75,7 @@ def people(tenant: Tenant, connection_of: Connection, count: int) -> list[User]:
 
 
 @pytest.mark.parametrize(("asked", "least", "most"), [("1", 0, 5), ("120", 115, 150), ("soon", 0, 5), (str(10**9), 3590, 3700)])
-def test_9_the_lane_pauses_for_the_requested_time_and_at_most_an_hour(
+def test_9_the_lane_pauses_for_the_requested_time_but_at_most_an_hour(
     tenant: Tenant,
     database_connection: Connection,
     make_stream: MakeStream,

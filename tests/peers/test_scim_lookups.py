@@ -121,7 +121,10 @@ def without_external_id(request: Received) -> Wire | None:
 def test_5_if_the_key_cannot_be_filtered_a_changed_name_is_applied_and_a_changed_email_address_is_not(
     server: RealServer, relay: Relay, front: MisbehavingServer
 ) -> None:
-    """The documented limit: if the key cannot be searched, the service searches for the name, and after the change it has another name."""
+    """The documented limit: if the key cannot be filtered, the service searches for the user name, which is the email address.
+
+    After a change of the address, the service searches for the new name, but the account still has the old name.
+    """
     relay.refuses = without_external_id
     run_event(front.base_url)
     assert run_event(front.base_url, "user.updated", changed(name="New")).reason == "updated"

@@ -24,7 +24,8 @@ from tests.peers.proxies import PROXIES, Running, proxy
 pytestmark = pytest.mark.peer
 
 HEARTBEAT_SECONDS = 0.5
-# The limit for the delay of a frame. A buffered frame arrives with the next frame or never. A busy machine delays a frame much less.
+# The limit for the delay of a frame. A frame in the buffer of a proxy arrives with the next frame or never. A busy machine delays a frame
+# much less than this limit.
 PROMPT_SECONDS = 2.0
 
 

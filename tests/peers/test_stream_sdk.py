@@ -110,7 +110,7 @@ def _causes(tenant: Tenant) -> dict[str, ChangeContext]:
 
 
 @pytest.mark.parametrize("cause", ["staff", "client", "command"])
-def test_the_models_of_the_python_client_accept_every_type(tenant: Tenant, settings: Settings, cause: str) -> None:
+def test_the_models_of_the_python_client_accept_every_event_type(tenant: Tenant, settings: Settings, cause: str) -> None:
     if not PYTHON.exists():
         pytest.skip("the Python client is not installed: make test-peers")
     settings.EVENT_ATTRIBUTE_PREFIX = "a0"

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[3]
 COUNT = 40
 _SEEDS = 2**32
 _EXPLANATION = """\
-Draws random mutants of each area and plants each mutant in a copy of the checkout. Those tests of the area that execute the changed code
-run until the first failure.
+Draws random mutants of each area and plants each mutant in a copy of the checkout. For each mutant, the tests of the area that execute the
+changed code run until one test fails.
 
   caught      a test failed, the module could not be imported, or the tests did not end
   equivalent  no test can notice the mutant; tests/mutants/seeded/survivors.py has the reason
@@ -32,7 +32,7 @@ without a mutant.
 
 
 def drawn(area: Area, root: Path, *, seed: int, count: int) -> tuple[list[tuple[str, Change]], int]:
-    """Return `count` random mutants of the area with their modules, and the number of all mutants of the area."""
+    """Return `count` random mutants of the area with their modules, and how many mutants the area has in total."""
     possible = [(module, change) for module in area.modules for change in changes_of(file_of(root, module).read_text())]
     chosen = random.Random(f"{seed}:{area.name}").sample(possible, min(count, len(possible)))
     return sorted(chosen), len(possible)
@@ -77,10 +77,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="make test-seeded-mutants", description=_EXPLANATION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("areas", nargs="*", choices=[*(area.name for area in AREAS), []], help="by default all areas: ONLY='log lanes'")
-    parser.add_argument("--seed", type=int, help="repeat a run: SEED=7; by default a new seed")
-    parser.add_argument("--count", type=int, default=COUNT, help=f"the number of mutants of each area: COUNT={COUNT}")
-    parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
+    parser.add_argument(
+        "areas", nargs="*", choices=[*(area.name for area in AREAS), []], help="the areas, by default all; with make: ONLY='log lanes'"
+    )
+    parser.add_argument("--seed", type=int, help="the seed of an earlier run, to repeat this run; by default a new seed; with make: SEED=7")
+    parser.add_argument(
+        "--count", type=int, default=COUNT, help=f"the number of mutants of each area, by default {COUNT}; with make: COUNT={COUNT}"
+    )
+    parser.add_argument("--list", action="store_true", help="print the drawn mutants and run no tests")
     return parser
 
 

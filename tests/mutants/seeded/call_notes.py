@@ -42,7 +42,7 @@ def _note_line(frame: FrameType, event: str, _argument: object) -> Callable[[Fra
 
 
 def pytest_configure() -> None:
-    """Trace this thread and all later threads. All tests use one trace function, because a thread of a pool serves several tests."""
+    """Trace this thread and all later threads. Tests share the trace function, because a thread of a pool runs code of several tests."""
     _files.update({str(Path(name).resolve()): name for name in json.loads(ASKED.read_text())})
     # A trace function takes less time than a profile function, because Python calls it only for Python functions.
     threading.settrace(_note)

@@ -24,7 +24,7 @@ class Noted:
 
 @dataclass(frozen=True)
 class NearTests:
-    """The notes of each test, and the functions that the collection calls.
+    """The notes of each test, and the functions that pytest calls while it collects the tests (`of_collection`).
 
     `in_process` tells that no test runs the source in another process. In that case, only a test that executes a line can notice a mutant
     of this line.
@@ -46,7 +46,7 @@ class NearTests:
 
     @property
     def seconds(self) -> float:
-        """The sum of the times of all tests without a mutant."""
+        """How long all tests together take without a mutant, in seconds."""
         return sum(noted.seconds for noted in self.notes.values())
 
     def in_files(self, files: Iterable[str]) -> NearTests:
@@ -56,9 +56,9 @@ class NearTests:
         return NearTests(notes, self.of_collection, self.in_process)
 
     def of(self, file: str, source: str, change: Change, *, most_seconds: float | None = None) -> tuple[str, ...]:
-        """Return the names of the tests that can notice the change of `file`, fast tests first, up to a sum of `most_seconds`.
+        """Return the names of the tests that can notice the change of `file`, fast tests first, for `most_seconds` in total.
 
-        For a change outside of functions, or in a function that the collection calls, return all tests, because every test may notice it.
+        For a change outside of functions, or in a function that runs during the collection, return all tests: each of them may notice it.
         Otherwise return the tests that execute the changed statement. If no test executes the statement, and tests may run the source in
         another process, return the tests that call the changed function, or all tests if no test calls the function.
         """

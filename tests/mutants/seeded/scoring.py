@@ -56,9 +56,10 @@ def noted_tests(areas: Sequence[Area], using: Runner) -> NearTests | None:
 
 
 def passes_afterwards(areas: Sequence[Area], using: Runner) -> bool:
-    """Tell whether the tests still pass on the database of the mutants.
+    """Tell whether the tests pass without a mutant on the database on which the mutants ran.
 
-    If a test fails, rows that a mutant has left may have caused failures that were counted as caught mutants.
+    If a test fails, a mutant has left rows in this database. These rows may also have failed the tests of later mutants, which were then
+    counted as caught.
     """
     return _without_a_mutant(areas, using, "after all mutants")
 
@@ -93,7 +94,7 @@ def _in_order_of_files(tests: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Judges:
-    """Judges mutants with the process that has collected the tests, or with the runner if the mutant requires a new import."""
+    """Judges each mutant in the process that has collected the tests, or with the runner if the mutant requires a new import."""
 
     area: Area
     using: Runner
@@ -102,7 +103,7 @@ class _Judges:
     limit: float
 
     def judge(self, module: str, change: Change) -> tuple[Judgement, int]:
-        """Return the judgement and the number of tests that were chosen for the mutant."""
+        """Return the judgement of one mutant, and the number of tests that were chosen for it."""
         file = file_of(self.using.copy, module)
         original = file.read_text()
         tests = self.near.of(_path_of(module), original, change, most_seconds=self.area.most_seconds)

@@ -120,14 +120,14 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="Numberer.__init__",
         old="0.0",
         new="1.0",
-        reason="Both times are in the past when the first check runs.",
+        reason="The monotonic clock is far beyond 0 and 1 when the numberer first compares it with this time.",
     ),
     Survivor(
         module=_NUMBERING,
         symbol="Numberer.notify",
         old="self._wake.set()",
         new="pass",
-        reason="The thread also wakes up by itself after a second, so the event is only numbered later.",
+        reason="The thread also wakes up by itself after a second, so the mutant only delays the numbering of the event.",
     ),
     Survivor(
         module=_NUMBERING,
@@ -141,7 +141,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="Numberer.stop",
         old="self._wake.set()",
         new="pass",
-        reason="The thread also wakes up by itself after a second, so the process only ends later.",
+        reason="The thread also wakes up by itself after a second, so the mutant only delays the end of the process.",
     ),
     Survivor(
         module=_LOG,
@@ -190,14 +190,14 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="read_pool",
         old="60.0",
         new="61.0",
-        reason="The exact time after which an unused connection is closed is no promise.",
+        reason="The exact time after which an unused connection is closed is not a documented behavior.",
     ),
     Survivor(
         module=_NUMBERING,
         symbol="Numberer._run",
         old="database is not None",
         new="False",
-        reason="A connection that still works is used again, and psycopg closes a broken one.",
+        reason="Without the call of `close`, the numberer uses a working connection again. psycopg itself closes a broken connection.",
     ),
     Survivor(
         module=_NUMBERING,

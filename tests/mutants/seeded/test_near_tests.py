@@ -1,4 +1,4 @@
-"""Which tests are chosen for a mutant: first of all, the tests that execute the changed statement."""
+"""The choice of the tests for a mutant: the tests that execute the changed statement, or all tests that could notice its change."""
 
 from __future__ import annotations
 

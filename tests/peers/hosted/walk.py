@@ -24,7 +24,7 @@ from tests.peers.hosted.world import EMAIL, NAMES, World
 
 AXE = PLACE / "node_modules" / "axe-core" / "axe.min.js"
 PHONE, DESKTOP = (360, 740), (1280, 800)
-# Widths, heights and scale factors. The second one is a desktop window with a zoom of 200 %, which has half the space.
+# Windows, each with width, height and scale factor. The second window is a desktop window with a zoom of 200 %, so it is half as wide.
 _NARROW = ((320, 640, 1), (640, 400, 2), (*PHONE, 1), (*DESKTOP, 1))
 _LOOKS = tuple((size, scheme) for size in (PHONE, DESKTOP) for scheme in ("light", "dark"))
 # The rules that axe applies by default, and the rule for the target size of WCAG 2.2.
@@ -197,7 +197,7 @@ def _known_texts(language: str) -> re.Pattern[str]:
 
 
 def foreign_texts(texts: list[str], language: str) -> list[str]:
-    """Return the texts that are not texts of the language, names of the tenant, addresses, numbers or single characters."""
+    """Return the texts in other languages: all texts except those of `language`, names, addresses, numbers and single characters."""
     known = _known_texts(language)
     return [
         text

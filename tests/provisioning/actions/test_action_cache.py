@@ -68,7 +68,7 @@ def test_values_over_a_limit_are_refused_and_existing_entries_stay() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.text(max_size=3000)), max_size=40))
-def test_the_total_never_exceeds_eight_kilobytes(writes: list[tuple[str, str]]) -> None:
+def test_the_total_size_of_the_entries_never_exceeds_eight_kilobytes(writes: list[tuple[str, str]]) -> None:
     cache = opened(Clock())
     kept: dict[str, str] = {}
     for key, value in writes:

@@ -195,7 +195,7 @@ def test_an_update_changes_only_the_given_fields_and_secrets(tenant: Tenant) -> 
     assert open_secrets(action) == {"B": "2", "C": "3"}
 
 
-def test_an_update_refuses_unknown_fields_and_invalid_tables(tenant: Tenant) -> None:
+def test_an_update_refuses_unknown_fields_and_invalid_mapping_tables(tenant: Tenant) -> None:
     action = make(tenant)
     refused: list[dict[str, Any]] = [{"template": "other"}, {"mapping": []}, {"options": {"upsert": 1}}]
     for changes in refused:

@@ -121,7 +121,7 @@ def test_a_list_shows_names_of_users_without_a_query_for_each_row(
         browser.get(reverse(place))
 
 
-def test_the_audit_log_names_the_rows_that_a_membership_joins(browser: Client, ada: User) -> None:
+def test_the_audit_log_names_the_user_and_the_organization_of_a_membership(browser: Client, ada: User) -> None:
     stranger = make_organization(new_tenant(), "strangers", display_name="Strangers")
     company = make_organization(ada.tenant, "engines", display_name="Analytical Engines")
     with acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="")):

@@ -233,14 +233,14 @@ def test_streams_of_one_tenant_to_the_same_server_write_a_user_one_after_another
     assert Delivery.objects.get(stream_id=first.pk).reason == "duplicate delivery"
 
 
-def test_a_stream_takes_no_lock_if_no_other_stream_writes_to_its_server(tenant: Tenant, server: RealServer) -> None:
+def test_a_run_locks_no_account_if_no_other_stream_writes_to_its_server(tenant: Tenant, server: RealServer) -> None:
     stream = stream_to(tenant, server.base_url)
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream.destination["action_id"]))
     with RunLinks(setup, 1).lock(SERVER, "database|anna", seconds=30):
         assert not AccountLock.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_the_lock_of_a_killed_worker_expires(tenant: Tenant, server: RealServer) -> None:
+def test_the_lock_of_an_account_by_a_killed_worker_expires(tenant: Tenant, server: RealServer) -> None:
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream_to(tenant, server.base_url).destination["action_id"]))
     AccountLockFactory.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna")
     with RunLinks(setup, 1, shared_servers=frozenset({SERVER})).lock(SERVER, "database|anna", seconds=30):

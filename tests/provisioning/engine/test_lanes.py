@@ -367,7 +367,7 @@ def test_a_worker_cannot_change_a_lane_that_another_worker_has_claimed(
     lanes.settle(successor, DONE, go_on=False)
 
 
-def test_a_claim_at_the_rate_limit_is_put_off_without_an_attempt(tenant: Tenant, stream: EventStream) -> None:
+def test_a_delivery_at_the_rate_limit_is_postponed_without_an_attempt(tenant: Tenant, stream: EventStream) -> None:
     (event,) = _queue(tenant, "user:a")
     assert lane_rows.due_key(stream.pk) == "user:a"
     assert lanes.put_off(_claimed(stream), seconds=60) == lanes.Step(retry_in=60)
@@ -380,7 +380,9 @@ def test_a_claim_at_the_rate_limit_is_put_off_without_an_attempt(tenant: Tenant,
 
 
 @pytest.mark.parametrize("is_settled", [False, True])
-def test_a_lane_keeps_its_place_if_its_claim_is_given_back(tenant: Tenant, stream: EventStream, *, is_settled: bool) -> None:
+def test_a_lane_keeps_its_position_in_the_queue_if_its_claim_is_given_back(
+    tenant: Tenant, stream: EventStream, *, is_settled: bool
+) -> None:
     first, second = _queue(tenant, "user:a", "user:b")
     claim = _claimed(stream)
     if is_settled:

@@ -158,7 +158,7 @@ def test_an_action_without_a_limit_stores_no_pace(tenant: Tenant, database_conne
         assert not PaceRow.objects.filter(action__tenant_id=tenant.pk).exists()
 
 
-def test_each_token_is_assigned_to_only_one_sender(tenant: Tenant) -> None:
+def test_each_token_is_used_by_only_one_thread(tenant: Tenant) -> None:
     action, rate, each = new_action(tenant), 20, 15
     began = time.monotonic()
 
@@ -180,7 +180,7 @@ def test_each_token_is_assigned_to_only_one_sender(tenant: Tenant) -> None:
     assert time.monotonic() - began >= (3 * each - rate) / rate - 0.05
 
 
-def test_deliveries_that_are_put_off_get_turns_one_after_another_within_a_limited_time(tenant: Tenant) -> None:
+def test_postponed_deliveries_get_times_one_after_another_within_a_limited_time(tenant: Tenant) -> None:
     action = new_action(tenant)
     take_every_token(action)
     turns = []

@@ -173,7 +173,7 @@ class World:
         return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
 
     def is_indistinguishable(self, account: Account) -> bool:
-        """Report whether rule 6 applies: the service cannot distinguish a new account with the linked id and name from the old account.
+        """Report whether the service cannot distinguish a new account with the linked id and name from the old account: a stated limit.
 
         It cannot use the key, because the server does not store keys or the link has no key. It cannot use the creation time, because the
         server does not return real creation times.

@@ -107,7 +107,7 @@ def at(report: TrialReport, name: str) -> Any:
     return next(step.finding for step in report.steps.taken if step.name == name)
 
 
-def test_the_probe_succeeds_on_the_real_server_and_writes_nothing(action: Action, server: RealServer) -> None:
+def test_the_connection_test_succeeds_on_the_real_server_and_writes_nothing(action: Action, server: RealServer) -> None:
     server.add(externalId="database|anna", userName="anna@example.test")
     server.add(externalId="database|ben", userName="ben@example.test")
     report = probed(action)
@@ -283,7 +283,7 @@ class OffersNoPatch(ScimServer):
         (OffersNoPatch, "configuration", "warning", "no support for PATCH"),
     ],
 )
-def test_the_failure_of_each_probe_step_has_its_own_reason(
+def test_the_failure_of_each_step_of_a_connection_test_has_its_own_reason(
     make_action: Callable[..., Action], server_class: type[ScimServer], step: str, state: str, text: str
 ) -> None:
     with misbehaving_server(server_class(ANNA, BEN)) as server:

@@ -105,7 +105,7 @@ def test_a_run_is_refused_while_deliveries_wait_and_a_dry_run_reports_the_delive
     assert not Lane.objects.filter(stream_id=stream.pk).exists()
 
 
-def test_no_delivery_of_a_user_starts_while_a_run_holds_the_lanes_of_the_user(
+def test_no_delivery_of_a_user_starts_while_a_run_locks_the_lanes_of_the_user(
     action: Action, stream: EventStream, anna: User, database_connection: Connection
 ) -> None:
     deliver(anna.tenant, stream)

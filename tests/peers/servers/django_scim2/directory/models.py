@@ -8,7 +8,7 @@ from django_scim.models import AbstractSCIMGroupMixin, AbstractSCIMUserMixin
 
 
 class Group(AbstractSCIMGroupMixin):
-    """A group, which django-scim2 requires. No test creates a group."""
+    """The model of groups. django-scim2 requires such a model, although no test creates a group."""
 
     name = models.CharField(max_length=100)
 
