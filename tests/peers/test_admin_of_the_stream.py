@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chro
 LIVE, LOG, CONNECTIONS = "/admin/events/live/", "/admin/events/logentry/", "/admin/events/connections/"
 MARKUP = "</script><script>document.title = 'taken over'</script><img src=x onerror=\"document.title = 'taken over'\">"
 SHOWN = "[...document.querySelectorAll('#live-list li:not([hidden])')]"
-# The height of the part of the list that is below the visible part.
+# How many pixels of the list are below its visible part.
 BELOW = "(({scrollTop, scrollHeight, clientHeight}) => scrollHeight - scrollTop - clientHeight)(document.getElementById('live-scroll'))"
 
 

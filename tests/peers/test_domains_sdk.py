@@ -1,4 +1,4 @@
-"""Custom domains, device credentials and missing operations, called by the unmodified Python client over real HTTP."""
+"""Custom domains, device credentials, and operations that the service does not have, called by the unmodified Python client over HTTP."""
 
 from __future__ import annotations
 

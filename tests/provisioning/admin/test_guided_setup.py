@@ -98,7 +98,7 @@ def test_errors_name_the_fields_of_the_form(browser: Client) -> None:
     assert errors["SCIM_BASE_URL"].startswith("The address must be a URL with a host")
     assert errors["SCIM_BEARER_TOKEN"].startswith("The token must be printable ASCII")
     assert errors["SCIM_TIMEOUT_MS"].startswith("The time limit must be a whole number")
-    # The collapsed fields are open, because one of these fields has an error.
+    # The group of fields that is collapsed by default is open, because one of its fields has an error.
     assert "<details open>" in text_of(answer)
     assert "<details open>" not in text_of(browser.get(f"{BEGIN}new/"))
 

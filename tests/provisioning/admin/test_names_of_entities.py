@@ -239,7 +239,7 @@ def test_an_event_with_a_broken_body_has_a_page(browser: Client, tenant: Tenant)
         assert "What changed" in text_of(browser, page_of_row(Event.objects.get(pk=event.pk)))
 
 
-def test_the_page_of_an_event_leaves_out_values_that_it_does_not_have(browser: Client, tenant: Tenant, company: Organization) -> None:
+def test_the_page_of_an_event_leaves_out_fields_that_have_no_value(browser: Client, tenant: Tenant, company: Organization) -> None:
     created = text_of(browser, page_of_row(entry_of("organization", company, "organization.created")))
     joined = text_of(browser, page_of_row(entry_of("organization", company, "organization.member.added")))
 

@@ -226,7 +226,7 @@ def test_each_operation_requires_its_scope(tenant: Tenant, method: str, path: st
     assert (refused.status, refused.json["message"]) == (403, f"Insufficient scope, expected any of: {scope}")
 
 
-def test_the_only_trigger_is_bound_to_entities_and_refuses_bindings(api: Management) -> None:
+def test_the_only_trigger_has_no_bindings_and_refuses_new_bindings(api: Management) -> None:
     [trigger] = api.get("actions/triggers").json["triggers"]
     assert (trigger["id"], trigger["version"], trigger["binding_policy"]) == ("event-stream", "v1", "entity-bound")
     path = "actions/triggers/event-stream/bindings"

@@ -509,7 +509,7 @@ def test_a_link_confirmed_during_a_run_stays_confirmed(tenant: Tenant) -> None:
     assert not AccountLink.objects.get(tenant_id=tenant.pk).is_suspect
 
 
-def test_the_account_of_another_user_cannot_be_confirmed(tenant: Tenant) -> None:
+def test_a_suspect_whose_account_is_linked_to_another_user_cannot_be_confirmed(tenant: Tenant) -> None:
     suspect = replace(link(str(uuid4()), remote_id=uuid4().hex, is_suspect=True), tenant_id=tenant.pk)
     write_links([suspect.document(), replace(suspect, user_id="database|bob", is_suspect=False).document()])
     with pytest.raises(Conflict):

@@ -40,7 +40,9 @@ def test_a_stream_without_a_deletion_guard_delivers_every_deletion(tenant: Tenan
     assert sorted(recorder.event_ids) == sorted(sent)
 
 
-def test_mass_deletions_are_held_and_delivered_in_order_after_approval(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_deletions_above_the_threshold_are_staged_and_delivered_in_order_after_approval(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=2)
     first = append_deletions(tenant, "a", "b", "c")
     after = [event.event_id for event in append_events(tenant, ["user:a", "user:d"], event_type="user.created")]

@@ -91,7 +91,7 @@ def test_no_message_is_sent_if_nudges_are_disabled(settings: Settings, monkeypat
     assert nudges._nudgers == {}
 
 
-def test_a_few_lanes_get_one_message_each_and_many_lanes_share_a_limited_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_lanes_get_one_message_each_and_many_lanes_share_a_limited_number_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[str] = []
     monkeypatch.setattr(nudges, "send", lambda _task, _stream, key: sent.append(key))
 

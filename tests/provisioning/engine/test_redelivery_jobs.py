@@ -127,7 +127,7 @@ def test_each_chunk_of_a_job_continues_after_the_dead_letters_of_the_previous_ch
     assert progress_of(job).under_way == len(letters)
 
 
-def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwhile(
+def test_a_job_counts_deletions_of_users_that_exist_again_and_letters_that_were_redelivered_meanwhile(
     tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection)
@@ -139,7 +139,7 @@ def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwh
     Delivery.objects.filter(pk=meanwhile.delivery_id).update(state="todo")
 
     while not run_job(job.pk, chunks=1):
-        # A blocked dead letter stays open. The next chunks of the job must not count it again.
+        # The dead letter of the deletion stays open, because its user exists again. The next chunks must not count it again.
         assert progress_of(Job.objects.get(pk=job.pk)).blocked <= 1
 
     job.refresh_from_db()
@@ -149,7 +149,7 @@ def test_a_job_counts_blocked_deletions_and_letters_that_were_redelivered_meanwh
     assert DeadLetter.objects.get(pk=deletion.pk).state == "open"
 
 
-def test_a_job_tries_a_blocked_deletion_once_and_completes(
+def test_a_job_tries_the_deletion_of_a_user_that_exists_again_only_once_and_completes(
     tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection)
@@ -157,7 +157,7 @@ def test_a_job_tries_a_blocked_deletion_once_and_completes(
     DeadLetter.objects.filter(pk=deletion.pk).update(event_type="user.deleted")
     job = start(stream, rate=1)
 
-    # Two steps of two dead letters each, and a step that finds none.
+    # Two chunks with two dead letters each, and a chunk that finds no dead letter.
     for _ in range(3):
         run_job(job.pk)
 

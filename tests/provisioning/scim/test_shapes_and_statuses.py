@@ -178,7 +178,7 @@ def test_a_failed_delete_succeeds_if_a_lookup_shows_that_the_user_is_deleted() -
         assert server.lines == ["GET /Users", "DELETE /Users/1", "DELETE /Users/1", "GET /Users", "GET /Users/1"]
 
 
-def test_a_failed_delete_raises_an_error_if_the_id_still_finds_the_user() -> None:
+def test_a_failed_delete_raises_an_error_if_a_read_by_id_still_finds_the_user() -> None:
     there = reply(200, user("1", externalId="database|anna"))
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, there), DELETE=scim_error(500))) as server:
         assert run_event(server.base_url, "user.deleted").failed.status == 500

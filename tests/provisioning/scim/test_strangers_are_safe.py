@@ -173,10 +173,10 @@ class World:
         return self.is_verified and self.options["user_name_proof"] == "verified" and not account.get("externalId") and is_free
 
     def is_indistinguishable(self, account: Account) -> bool:
-        """Report whether the service cannot distinguish a new account with the linked id and name from the old account: a stated limit.
+        """Report whether the service cannot distinguish a new account with the linked id and name from the old account.
 
-        It cannot use the key, because the server does not store keys or the link has no key. It cannot use the creation time, because the
-        server does not return real creation times.
+        `docs/guarantees.md` states this limit. The service cannot use the key, because the server does not store keys
+        or the link has no key. The service cannot use the creation time, because the server does not return real creation times.
         """
         manners = self.server.manners
         linked = [link for link in self.links.rows.values() if (link.tenant_id, link.user_id) == self.acting]
@@ -413,7 +413,7 @@ def test_an_option_determines_whether_a_verified_name_is_a_proof(proof: str, end
     assert [link.is_suspect for link in links.rows.values()] == ([True] if ends == "updated" else [])
 
 
-def test_names_are_compared_without_case_only_for_ascii_letters() -> None:
+def test_only_ascii_letters_of_names_are_compared_without_regard_to_case() -> None:
     assert same_name("ANN@x.test", "ann@X.TEST")
     assert not same_name("\u212anut@x.test", "knut@x.test")
 
@@ -438,7 +438,7 @@ def test_a_key_set_by_administrators_is_a_proof_like_the_id_of_the_user() -> Non
     assert _life(server, links, ("user.updated", {**ANN, "app_metadata": {"employee": "E-1"}}), mapping=table) == ["updated"]
 
 
-def test_an_account_with_an_unproven_key_becomes_a_suspect() -> None:
+def test_the_link_to_an_account_with_an_unproven_key_is_a_suspect() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     server.add_stranger("ann@example.test", "E-1")
     server.is_excused = lambda account: True

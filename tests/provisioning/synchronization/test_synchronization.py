@@ -202,7 +202,7 @@ def deliver(tenant: Tenant, stream: EventStream) -> list[tuple[str, str]]:
     return [(row.event_type, row.state) for row in Delivery.objects.filter(stream_id=stream.pk).order_by("position")]
 
 
-def test_changes_since_the_cursor_are_delivered_after_the_stream_is_enabled(
+def test_changes_during_a_synchronization_are_delivered_after_the_stream_is_enabled(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     changed = make_user(connection=database_connection, email="first@example.test")
@@ -212,7 +212,7 @@ def test_changes_since_the_cursor_are_delivered_after_the_stream_is_enabled(
     while not outcomes_of(job):
         run_job(job.pk, chunks=1)
         job.refresh_from_db()
-    # The job has written both users and has not ended.
+    # The job has written both users, but has not ended. So the following changes happen after the position at which the stream will begin.
     update_user(tenant_id=tenant.pk, user_id=changed.user_id, changes={"email": "second@example.test"})
     delete_user(tenant_id=tenant.pk, user_id=deleted.user_id)
     late = make_user(connection=database_connection, email="late@example.test")

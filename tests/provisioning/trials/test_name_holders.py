@@ -95,7 +95,7 @@ ANNA = Person(external_id="database|anna", user_name=NAME)
 @pytest.mark.parametrize(
     ("person", "before"), [(ANNA, {"id": "7", "userName": NAME.upper()}), (replace(ANNA, user_name=""), None)], ids=["own name", "no name"]
 )
-def test_an_account_that_has_its_name_already_and_a_user_without_a_name_cause_no_search(
+def test_no_search_is_made_if_the_account_already_has_the_name_or_the_user_has_no_name(
     person: Person, before: dict[str, Any] | None
 ) -> None:
     client: Any = Answering(may_search=False)
@@ -107,7 +107,7 @@ def test_an_account_that_has_its_name_already_and_a_user_without_a_name_cause_no
     [({"id": "7", "userName": NAME}, "7"), ({"id": "8", "userName": NAME, "externalId": ANNA.external_id}, None)],
     ids=["the account to write, without a key", "an account with the key of the user"],
 )
-def test_an_account_of_the_user_is_no_obstacle(account: dict[str, Any], own_id: str | None) -> None:
+def test_an_account_of_the_user_does_not_count_as_another_account_with_the_name(account: dict[str, Any], own_id: str | None) -> None:
     client: Any = Answering(account)
     assert foresee(client, ANNA, ScimOptions(), own_id=own_id) is None
     stranger: Any = Answering(account, {"id": "9", "userName": NAME, "externalId": "database|stranger"})
