@@ -56,7 +56,7 @@ class Page:
         return self._browser.send(method, parameters, session=self._session)
 
     def open(self, address: str) -> None:
-        """Load a URL, and wait until the document and everything that it contains are loaded."""
+        """Load a URL, and wait until the page and everything that it contains are loaded."""
         self._browser.forget()
         found = self.send("Page.navigate", url=address)
         assert not found.get("errorText"), found
@@ -70,7 +70,7 @@ class Page:
         return found["result"].get("value")
 
     def until(self, script: str, *, seconds: float = 10.0) -> None:
-        """Wait until a JavaScript expression in the page is true. Ignore errors of the expression while a new document loads."""
+        """Wait until a JavaScript expression in the page is true. Ignore errors of the expression while a new page loads."""
 
         def is_true() -> bool:
             with suppress(PageError):

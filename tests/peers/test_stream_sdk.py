@@ -83,7 +83,7 @@ def test_a_client_reads_events_heartbeats_and_canaries(
             try:
                 opening = json.loads(running.stdout.readline())
                 assert "offsetonly" in _kind(opening)
-                # The client has received a heartbeat, so it is connected now, and the comments of the heartbeat did not disturb it.
+                # The client has received a heartbeat. So it is connected now, and it has ignored the comments of the heartbeat.
                 beat = json.loads(running.stdout.readline())
                 assert (beat["kind"], beat["offset"]) == (opening["kind"], opening["offset"])
                 canary = _until(running.stdout, _canary(web, token))[-1]

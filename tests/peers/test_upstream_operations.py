@@ -15,7 +15,7 @@ from config.upstream.table import Kind, table
 pytestmark = pytest.mark.peer
 
 KNOWN = {(entry.method, entry.path): entry.name for entry in table() if entry.kind is not Kind.ADDITION}
-# Operations that only the Node library has, because it is newer than the Python library.
+# Operations that only the Node library has, because the installed Node library is newer than the installed Python library.
 ONLY_NODE = {place for place, name in KNOWN.items() if name.startswith("organizations.organization_template.")}
 _NODE_CALL = re.compile(r"(?:`([^`\n]*)`|\"([^\"\n]*)\")\),?\s*method: \"(\w+)\"")
 

@@ -1,6 +1,6 @@
 """A user without a mouse, who uses Tab, Enter and the space bar.
 
-The focused element must be visible, and Tab must move the focus in the order of the document.
+The focused element must be visible, and Tab must move the focus in the order of the elements in the HTML.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from tests.peers.hosted.walk import Walk
 
 _MOST_STOPS = 25
-# The focused element: its position in the document, the width of its outline, and whether it is inside the window.
+# The focused element: its position in the HTML, the width of its outline, and whether it is inside the window.
 _FOCUS = """(() => {
   const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
   return {
@@ -31,7 +31,7 @@ class Keyboard:
         self._page = walk.page
 
     def go_to(self, selector: str) -> None:
-        """Press Tab until the element has the focus. The focused elements must be visible and occur in the order of the document."""
+        """Press Tab until the element has the focus. The focused elements must be visible and follow the order of the HTML."""
         wanted = f"document.activeElement.matches({json.dumps(selector)})"
         # Wait for the first paint. Before, Chromium ignores keys, and the focus may still move to a field with `autofocus`.
         self._page.until("performance.getEntriesByType('paint').length > 0")

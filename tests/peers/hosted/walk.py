@@ -29,7 +29,7 @@ _NARROW = ((320, 640, 1), (640, 400, 2), (*PHONE, 1), (*DESKTOP, 1))
 _LOOKS = tuple((size, scheme) for size in (PHONE, DESKTOP) for scheme in ("light", "dark"))
 # The rules that axe applies by default, and the rule for the target size of WCAG 2.2.
 _ALL_RULES = "rules: {'target-size': {enabled: true}}"
-# Rules whose result depends on the window or the colors. The other rules check only the document, which is the same in every window.
+# Rules whose result depends on the window or the colors. The other rules check only the HTML, which is the same in every window.
 _RULES_OF_LOOKS = "runOnly: ['color-contrast', 'target-size', 'link-in-text-block', 'scrollable-region-focusable']"
 _RUN_AXE = (
     "axe.run(document, {{resultTypes: ['violations'], {rules}}})"
@@ -160,11 +160,11 @@ class Walk:
         self.page.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=factor, mobile=width < 500)
 
     def status(self) -> Any:
-        """Return the HTTP status of the document."""
+        """Return the HTTP status of the page."""
         return self.page.evaluate("performance.getEntriesByType('navigation')[0].responseStatus")
 
     def _complaints(self) -> list[str]:
-        """Return the errors in the console, without the error about the HTTP status of the document, which `look` checks."""
+        """Return the errors in the console, without the error about the HTTP status of the page, which `look` checks."""
         own = str(self.page.evaluate("location.href")).partition("#")[0]
         refused = "Failed to load resource: the server responded with a status of"
         return [one for one in self.page.complaints if not (one.startswith(refused) and one.endswith(own))]

@@ -359,7 +359,7 @@ def test_a_claim_contains_the_position_of_its_event(tenant: Tenant, database_con
     assert claim.position == Delivery.objects.get(stream_id=stream.pk).position > 0
 
 
-def test_links_with_ids_of_any_format_can_be_read(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_lookup_that_returns_an_id_with_a_nul_character_causes_no_error(tenant: Tenant, database_connection: Connection) -> None:
     odd = {"id": "a\0b", "externalId": "hr|1"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [odd], "totalResults": 1}))) as server:
         stream = stream_to(tenant, server.base_url)
@@ -371,7 +371,9 @@ def test_links_with_ids_of_any_format_can_be_read(tenant: Tenant, database_conne
         assert deliver(tenant, stream) == ["no user to update"]
 
 
-def test_an_id_that_contains_a_secret_is_not_stored_with_a_changed_name(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_account_id_that_contains_a_secret_is_not_stored_when_the_user_name_changes(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     echo = {"id": f"x{TOKEN}", "externalId": user.user_id, "userName": "anna@example.test"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [echo], "totalResults": 1}), PUT=reply(204))) as server:

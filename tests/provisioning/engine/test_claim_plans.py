@@ -109,7 +109,7 @@ def settled_deliveries() -> None:
 class ByHand:
     """Sets sizes in `pg_class` for every table and index.
 
-    The planner computes rows per page from these sizes, and multiplies them by the real number of pages.
+    To estimate the rows of a table, the planner divides these rows by these pages, and multiplies the result by the real number of pages.
     """
 
     rows: int
