@@ -132,8 +132,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # The authorization response deletes the pushed request. An expired request is kept for this time, because a login that started
         # before its expiry may take this long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
-        # Kept after the expiry, so that late requests of a device or a client, and late visits to `/activate` or to a link, get an answer
-        # with the outcome.
+        # Kept after the expiry, so that late requests of a device or a client, and late visits to a link, are told the outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
         # A rotated token stays while its family may be valid, and at least as long as an honest client might still send it.

@@ -1,4 +1,4 @@
--- sources: 0993dc74805e61281aff12b8301fb23c7adfd2d32f8f03b674b33d160a181cd0
+-- sources: 73e6937aeaa469673d07d8b0396cf1fb0f1fc69fc6615cb5a0a507f4e5f9f8d1
 -- server: 18
 --
 -- PostgreSQL database dump
