@@ -1,4 +1,4 @@
-"""Checks before any process starts: whether the ports are free, and whether the servers at the URLs of the environment answer."""
+"""Checks before any process starts: whether the ports are free, and whether the servers at `DATABASE_URL` and `REDIS_URL` answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CannotStart(Exception):
 
 
 def check(options: Options) -> None:
-    """Raise `CannotStart` for a port in use, or for a server of the environment that does not answer."""
+    """Raise `CannotStart` if a port is in use, or if the server at `DATABASE_URL` or `REDIS_URL` does not answer."""
     _check_port(options.port, "PORT")
     _check_port(options.scim_port, "SCIM_PORT")
     if options.web_server == "daphne" and options.web_processes > 1:

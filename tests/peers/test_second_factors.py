@@ -1,4 +1,4 @@
-"""Second factors at a login in a real browser with a virtual authenticator, as wide as a phone and as a desktop."""
+"""Second factors at a login, in a browser with a virtual authenticator. The window is as wide as a phone, then as a desktop."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class LegacyRequest(TokenRequest):
 
 @dataclass(frozen=True)
 class Reply:
-    """A successful answer: JSON, or text of another type. Scripts of the origin `reader` may send cookies and read the answer."""
+    """A successful answer: JSON, or text of another type. Scripts of the origin in `reader` may read it, and send cookies."""
 
     members: Mapping[str, Any] | None = field(default=None, repr=False)
     text: str = field(default="", repr=False)

@@ -1,4 +1,4 @@
-"""Texts of hosted pages that a tenant writes: over the management interface, and on the pages."""
+"""A tenant's own texts for hosted pages: writing them through the management interface, and showing them on the pages."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _cipher(raw: bytes) -> Element:
     return element(qualified(XENC, "CipherData"), None, value)
 
 
-def test_content_that_is_not_xml_is_tried_with_as_many_keys_as_content_with_wrong_padding() -> None:
+def test_after_a_key_that_yields_no_xml_the_next_key_is_tried_as_after_wrong_padding() -> None:
     # If one of the two cases got a faster answer, an attacker could measure whether the padding is valid, and compute the plain text from
     # many such answers.
     plain = serialized(assertion())

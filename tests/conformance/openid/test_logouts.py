@@ -104,7 +104,10 @@ def test_oidcc_rp_initiated_logout_bad_id_token_hint(rp: RelyingParty) -> None:
 
 
 def test_oidcc_rp_initiated_logout_no_id_token_hint(rp: RelyingParty) -> None:
-    """The request proves no client. So the session ends only after the user confirms, and the browser is not redirected afterwards."""
+    """The request does not prove which client sent it.
+
+    So the session ends only after the user confirms, and the browser is not redirected afterwards.
+    """
     rp.logged_in()
     page = leave(rp)
     assert "location" not in page.headers

@@ -30,7 +30,7 @@ class OutboxFactory(RowFactory[Outbox]):
 
 
 class LogEntryFactory(RowFactory[LogEntry]):
-    """A position far below the head of the log."""
+    """An event at a random position. The head of the log is not changed."""
 
     class Meta:
         model = LogEntry

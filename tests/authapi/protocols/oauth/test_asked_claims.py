@@ -148,7 +148,7 @@ def test_a_user_other_than_the_requested_user_is_refused(login: Asking) -> None:
     other = {"sub": {"value": "database|other"}}
     assert login.claims(id_token=other, prompt="none").answer["error"] == "login_required"
     assert login.claims(userinfo=other, prompt="none").answer["error"] == "login_required"
-    # The same user is still refused after a new login.
+    # After a new login, the user is still refused, because the request names another user.
     assert login.log_in(login.claims(id_token=other)).answer["error"] == "login_required"
 
 
