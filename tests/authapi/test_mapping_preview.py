@@ -324,7 +324,7 @@ def test_a_preview_with_the_claims_of_a_missing_test_is_refused(browser: Browser
         answer = browser.post(page(connection), {"preview": "1", "sample": test_id, "name_id": "x"})
         assert answer.context["previewed"] is None
         assert "mallory" not in one_line(answer)
-        assert "The test with these claims does not exist any more." in one_line(answer)
+        assert "The test with these claims no longer exists." in one_line(answer)
 
 
 def test_userinfo_claims_of_another_user_are_refused_at_their_field(browser: Browser, tenant: Tenant) -> None:

@@ -30,7 +30,7 @@ def make(tenant: Tenant, database_connection: Connection, **profile: Any) -> Use
 
 
 def test_recording_outside_a_transaction_is_refused(committed_db: None) -> None:
-    with pytest.raises(TransactionRequired, match="inside the transaction that makes it"):
+    with pytest.raises(TransactionRequired, match="inside the transaction that makes the change"):
         record_document(USER, "1")
 
 

@@ -37,7 +37,10 @@ def test_a_worker_interrupts_an_action_at_the_end_of_its_budget_and_keeps_its_pr
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
 
-    eventually(lambda: not Delivery.objects.filter(stream_id=stream.pk, state="todo").exists(), seconds=30)
+    try:
+        eventually(lambda: not Delivery.objects.filter(stream_id=stream.pk, state="todo").exists(), seconds=30)
+    except AssertionError as error:
+        raise AssertionError(worker.log) from error
 
     # The limits of the Celery task are 20 and 30 seconds, so they did not end the action.
     assert time.monotonic() - started < 18
