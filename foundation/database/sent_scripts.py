@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import errors
 from psycopg.adapt import Transformer
@@ -31,12 +31,15 @@ class ScriptSender:
     def __init__(self, wrapper: BaseDatabaseWrapper) -> None:
         self._wrapper = wrapper
         self._wrapper.ensure_connection()
+        # While an answer is unread: the usual connection, whose end would close this connection.
+        self._usual: Any = None
 
     @property
     def is_usable(self) -> bool:
         return self._wrapper.connection is not None and not self._wrapper.connection.closed
 
     def close(self) -> None:
+        self._usual = None
         self._wrapper.close()
 
     def prepare(self, statements: Sequence[Prepared]) -> None:
@@ -50,19 +53,24 @@ class ScriptSender:
         raw: Any = self._wrapper.connection
         text = raw.cursor().mogrify(text_of(tuple(statements), is_repeatable=True), parameters)
         with self._closed_on_error(), self._wrapper.wrap_database_errors:
+            self._usual = connection.connection
             raw.pgconn.send_query(text.encode())
             while raw.pgconn.flush():
                 select.select([], [raw.pgconn.socket], [])
 
     def results(self) -> list[tuple[int, Row | None]]:
-        """Wait for the answer; return the row count and the first row of each statement."""
+        """Wait for the answer; return the row count and the first row of each statement. Raises `OperationalError` if the connection was
+        closed meanwhile."""
         raw: Any = self._wrapper.connection
+        if not self.is_usable:
+            raise OperationalError("the connection was closed before the answer was read")
         results: list[tuple[int, Row | None]] = []
         with self._closed_on_error(), self._wrapper.wrap_database_errors:
             while (result := _next_result(raw.pgconn)) is not None:
                 if result.status not in _ANSWERED:
                     raise errors.error_from_result(result, encoding="utf-8")
                 results.append((result.command_tuples or 0, _first_row(result, raw)))
+        self._usual = None
         # The first result belongs to the statement that sets `synchronous_commit`.
         return results[1:]
 

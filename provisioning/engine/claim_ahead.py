@@ -50,6 +50,9 @@ class Ahead:
         is_unfit = claim.series_attempt > 1 or connection.in_atomic_block or not settings.DELIVERY_RETRY_DELAYS
         if self._is_under_way or self._is_alone or not self._is_wanted or is_unfit:
             return
+        if self._sender is not None and not self._sender.is_usable:
+            # An interrupted run has closed the connections of the thread.
+            self._sender = None
         self._sender = self._sender or self._opened()
         if self._sender is not None:
             self._send(self._sender, (lane_rows.TAKE_NEXT,), {"lane": None, "token": None, "stream": claim.stream_id})
@@ -78,7 +81,7 @@ class Ahead:
         self._is_wanted = success.duration_ms < FAST_MILLISECONDS and not claim.is_redelivery
         if following is None or self._sender is None:
             return False
-        if not self._is_wanted:
+        if not self._is_wanted or not self._sender.is_usable:
             _give_back(following)
             return False
         self._settling = claim

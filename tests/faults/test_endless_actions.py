@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -30,21 +31,22 @@ def test_a_worker_interrupts_an_action_at_the_end_of_its_budget_and_keeps_its_pr
     )
     worker = start_worker(concurrency=1, DELIVERY_BUDGET_SECONDS="1", DELIVERY_RETRY_DELAYS="0.2", BREAKER_FAILURES="0")
     before = worker.children()
+    started = time.monotonic()
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="a@example.test", nickname="endless")
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="b@example.test", nickname="brief")
     number_tenant(tenant.pk)
     dispatch.dispatch_tenant(tenant.pk)
 
     try:
-        # On a busy machine, one answer of the broker that is too slow stops the messages of a process for 30 seconds.
-        eventually(lambda: not Delivery.objects.filter(stream_id=stream.pk, state="todo").exists(), seconds=75)
+        eventually(lambda: not Delivery.objects.filter(stream_id=stream.pk, state="todo").exists(), seconds=30)
     except AssertionError as error:
         raise AssertionError(worker.log) from error
 
+    # The limits of the Celery task are 20 and 30 seconds, so they did not end the action.
+    assert time.monotonic() - started < 18
     assert worker.children() == before
     assert sorted(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == ["dead", "delivered"]
     tries = Attempt.objects.filter(delivery__stream_id=stream.pk, outcome="failed")
     assert [(attempt.error_class, "interrupted" in attempt.error_message) for attempt in tries] == [("transient", True)] * 2
-    # The limits of the Celery task are 20 and 30 seconds, so they did not end the attempts.
-    assert all(900 < (attempt.duration_ms or 0) < 18_000 for attempt in tries)
+    assert all(900 < (attempt.duration_ms or 0) < 3000 for attempt in tries)
     assert all(attempt.log_lines[0]["message"] == "begun" for attempt in tries)

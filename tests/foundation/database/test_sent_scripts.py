@@ -5,8 +5,10 @@ Their results equal the results of `run_script`. After a failed script, no answe
 
 from __future__ import annotations
 
+import gc
+
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError, connection
 
 from foundation.database.sent_scripts import script_sender
 from foundation.database.statements import Prepared, run_script
@@ -26,6 +28,30 @@ def test_sending_a_script_returns_the_same_rows_as_running_it(text: str) -> None
     sender.prepare(SCRIPT)
     sender.send(SCRIPT, {"text": text, "number": 3})
     assert sender.results() == run_script(SCRIPT, {"text": text, "number": 3})
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_an_answer_can_be_read_after_the_usual_connection_of_the_thread_was_closed() -> None:
+    sender = script_sender()
+    sender.prepare(SCRIPT)
+    sender.send(SCRIPT, {"text": "Ada", "number": 3})
+    connection.close()
+    gc.collect()
+
+    assert sender.results()[1] == (3, (1, "Ada", False))
+    gc.collect()
+    assert not sender.is_usable
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_reading_from_a_closed_connection_raises_an_error_instead_of_returning_no_rows() -> None:
+    sender = script_sender()
+    sender.prepare(SCRIPT)
+    sender.send(SCRIPT, {"text": "Ada", "number": 3})
+    sender.close()
+
+    with pytest.raises(OperationalError, match="closed before the answer was read"):
+        sender.results()
 
 
 @pytest.mark.usefixtures("committed_db")

@@ -6,6 +6,14 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="foundation-sent-script-kept",
+        at="foundation.database.sent_scripts:ScriptSender.send",
+        old="self._usual = connection.connection",
+        new="pass",
+        rule="A run that leaves the database connection closed loses neither its outcome nor the claim that was made in advance.",
+        tests=("tests/provisioning/engine/test_claim_ahead.py", "tests/foundation/database/test_sent_scripts.py"),
+    ),
+    Mutant(
         name="foundation-stale-forms",
         at="foundation.admin.shown_values:ShowsValues._post_clean",
         old="if bound._has_changed():",

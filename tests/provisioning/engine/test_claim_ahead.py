@@ -5,6 +5,7 @@ The tests also make these two steps fail.
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import IntegrityError, OperationalError, connection
 from django.db.models.functions import Now
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from events.models import EventStream
 from foundation.database import sent_scripts
@@ -90,6 +92,32 @@ def test_the_previous_delivery_is_settled_and_the_next_delivery_is_claimed_durin
     assert [(key, attempt) for key, _, attempt in destination.taken] == [(key, 1) for key in KEYS]
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == {"delivered"}
     assert not Lane.objects.filter(stream_id=stream.pk).exists()
+    _assert_books_agree(stream)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_run_that_leaves_a_closed_database_connection_loses_no_claim(
+    tenant: Tenant, stream: EventStream, destination: Watched, settings: Settings, is_refused: bool
+) -> None:
+    settings.DELIVERY_RETRY_DELAYS = [60]
+    _queue(tenant, *KEYS)
+
+    def leave() -> None:
+        eventually(lambda: _is_leased(stream, "user:d"))
+        # An interrupted action leaves the connection closed.
+        connection.close()
+        gc.collect()
+        if is_refused:
+            raise DataFailure("refused", status=400)
+
+    destination.during["user:c"] = leave
+    for key in KEYS:
+        delivering.deliver_lane(stream.pk, key)
+
+    assert [(key, attempt) for key, _, attempt in destination.taken] == [(key, 1) for key in KEYS]
+    states = {key: _delivery(stream, key).state for key in KEYS}
+    assert {key for key, state in states.items() if state == "delivered"} == set(KEYS) - ({"user:c"} if is_refused else set())
+    assert not Lane.objects.filter(stream_id=stream.pk, lease_until__gt=Now()).exists()
     _assert_books_agree(stream)
 
 
