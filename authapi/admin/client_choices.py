@@ -81,7 +81,8 @@ LEGACY = (
     (
         DEVICE_KEY,
         "Device key at /oauth/ro",
-        "A thief can log in with a stolen device until its key is deleted. Second factors are not possible.",
+        "The application logs the user in with a key that is stored on the device, without a password. A thief can log in with a stolen "
+        "device until its key is deleted. Second factors are not possible.",
     ),
     (
         SOCIAL_TOKEN,

@@ -104,8 +104,8 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     allowed_origins = LinesField(
         label="CORS origins",
-        help_text="One origin per line. If you enter one, web pages can request tokens only if they have one of these origins, or the "
-        "origin of a callback or a web origin. If this is empty, web pages of all origins can request tokens.",
+        help_text="One origin per line. If you enter one, only web pages with one of these origins, with a web origin, or with the origin "
+        "of a callback can request tokens. If this is empty, all web pages can.",
     )
     backchannel_logout_urls = LinesField(
         label="Back-channel logout addresses",
@@ -136,8 +136,8 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     cross_origin_loc = _address(
         "Verification page (legacy)",
-        "For own login forms, in browsers that block cookies of other sites: the page of the application that calls "
-        "crossOriginVerification.",
+        "The page of the application that calls crossOriginVerification. Own login forms use the page in browsers that block cookies of "
+        "other sites.",
     )
     allowed_clients = LinesField(
         label="Delegating clients (legacy)",
@@ -160,7 +160,7 @@ class ClientForm(ExchangeFields, ServiceForm):
     oauth_standard_errors = forms.BooleanField(
         required=False,
         label="Standard error responses",
-        help_text="Errors follow RFC 6749, for example with status 400 instead of 403, and requests must contain redirect_uri. "
+        help_text="Errors follow RFC 6749, for example with status 400 instead of 403. Requests without redirect_uri are refused. "
         "A compliance level turns this on.",
     )
     oidc_conformant = forms.BooleanField(
@@ -262,7 +262,7 @@ class ClientForm(ExchangeFields, ServiceForm):
     client_metadata = PairsField(
         most=10,
         label="Metadata",
-        help_text="At most ten pairs of your own. Events that this client causes contain them. Empty a row to remove it.",
+        help_text="At most ten names with values. Every event that this client causes contains these pairs. Empty a row to remove it.",
     )
 
     class Meta:

@@ -48,7 +48,9 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         help_text="The public identifier. Never changes.",
     )
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, null=True, blank=True, editable=False, related_name="+")
-    is_global = models.BooleanField(default=False, help_text="May use the whole management interface without a client grant.")
+    is_global = models.BooleanField(
+        default=False, help_text="Whether the client may use the whole management interface without a client grant."
+    )
     algorithm = models.CharField(
         max_length=5, choices=SIGNING_ALGORITHMS, blank=True, default="", help_text="Signing algorithm of ID tokens. Empty: RS256."
     )

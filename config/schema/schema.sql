@@ -1,4 +1,4 @@
--- sources: 73e6937aeaa469673d07d8b0396cf1fb0f1fc69fc6615cb5a0a507f4e5f9f8d1
+-- sources: 39602d28989d231a9bcf63d64e6043513d98c49524be8167b3fa98b6b7c583bc
 -- server: 18
 --
 -- PostgreSQL database dump
