@@ -206,10 +206,11 @@ class ActionAdmin(ServiceAdmin[Action]):
             first = ["name", "template", "entry_point"]
             foreign = ("Only for other installed code", {"fields": ["options", "other_secrets"], "classes": ["collapse"]})
             return [(None, {"fields": first}), ("Server", {"fields": [*SECRETS]}), *own, foreign]
-        is_open = is_proven(request) or not self.has_change_permission(request, obj)
+        may_change = self.has_change_permission(request, obj)
+        is_open = is_proven(request) or not may_change
         # Only stored secrets of the template can be removed here.
         removed = ["removed_secrets"] if is_scim and obj.secrets.filter(name__in=SECRETS).exists() else []
-        inputs = [*(SECRETS if is_scim else ()), "other_secrets", *removed] if is_open else []
+        inputs = [*(SECRETS if is_scim else ()), "other_secrets", *removed] if is_open and may_change else []
         secrets = ["known_secrets", *(["worst_case"] if is_scim else []), *inputs]
         source = ["template"] if is_scim else ["entry_point"]
         first = ["name", *source, "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]

@@ -226,7 +226,7 @@
     return lines;
   }
 
-  /* Returns the parts of the name of an event type, which wraps only after a dot. Uses no lookbehind, which older browsers do not support. */
+  /* Returns the parts of the name of an event type, which wraps only after a dot. Older browsers have no lookbehind. */
   function wrapping(name) {
     return name.match(/[^.]*\.?/g).filter(Boolean).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
   }
@@ -323,7 +323,7 @@
     tell();
   }
 
-  /* Returns why the list shows no event. Events that the filter does not select are not in the list, so an empty list proves nothing. */
+  /* Returns why the list is empty. It never has events of types that the filter excludes. */
   function nothingShown() {
     if (list.children.length || entity.value.trim()) return empty.dataset.filtered;
     return chosenTypes().length ? empty.dataset.types : NOTHING_YET;

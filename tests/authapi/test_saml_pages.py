@@ -155,7 +155,10 @@ def test_the_assertion_of_a_user_is_shown_before_anything_is_saved(browser: Brow
     assert "&amp;lt;b&amp;gt;Ada" in page
     assert "<b>Ada" not in page
     assert stored(client) is None
-    assert "There is no user with this" in entered(browser, client, "preview", **{"preview-user": "nobody@example.test"}).content.decode()
+    assert (
+        "There is no user with this id or email address."
+        in entered(browser, client, "preview", **{"preview-user": "nobody@example.test"}).content.decode()
+    )
 
 
 def test_a_user_of_another_tenant_cannot_be_shown(browser: Browser, client: Client, tenant: Tenant) -> None:
@@ -163,7 +166,10 @@ def test_a_user_of_another_tenant_cannot_be_shown(browser: Browser, client: Clie
 
     other = create_tenant(tenant_id=f"{tenant.pk}-b", name="b", host=f"{tenant.pk}-b.example.test")
     person(people(other), email="eve@example.test")
-    assert "There is no user with this" in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
+    assert (
+        "There is no user with this id or email address."
+        in entered(browser, client, "preview", **{"preview-user": "eve@example.test"}).content.decode()
+    )
 
 
 def test_saving_the_form_has_the_same_effect_as_the_management_interface_and_is_audited(

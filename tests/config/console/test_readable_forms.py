@@ -16,6 +16,7 @@ from foundation.admin.readable_form import NEVER_SHOWN
 from identity.admin.service_admin import ServiceAdmin
 from identity.models import Tenant, User
 from identity.staff_roles import AUDITOR
+from provisioning.services.actions import create_action
 from tests.factories.admin import Rows, browser_of, new_staff
 from tests.factories.admin_pages import page_of_row
 
@@ -66,6 +67,17 @@ def test_no_line_shows_a_missing_value_as_none(auditor: Browser, tenant: Tenant,
     answer = auditor.get(page_of_row(row))
     if answer.status_code == 200:
         assert {label: text for label, text in values_on(auditor, row).items() if text in ("None", "[]", "{}")} == {}
+
+
+def test_secrets_of_an_action_are_listed_by_name_and_have_no_empty_line(auditor: Browser, tenant: Tenant) -> None:
+    secrets = {"SCIM_BASE_URL": "https://scim.example.test/v2", "SCIM_BEARER_TOKEN": "never-to-be-seen-4711"}
+    action = create_action(tenant_id=tenant.pk, name="SCIM", template="scim-user-provisioning", secrets=secrets)
+
+    shown = values_on(auditor, action)
+
+    assert shown["Stored values"] == "Set: SCIM_BASE_URL, SCIM_BEARER_TOKEN."
+    assert [label for label in shown if label.upper().startswith("SCIM") or "secrets" in label] == []
+    assert not any(value in " ".join(shown.values()) for value in secrets.values())
 
 
 def test_a_page_without_permission_to_change_has_no_input(auditor: Browser, tenant: Tenant) -> None:
