@@ -23,12 +23,15 @@ def follow(
     section: str | None = None,
     doings: Mapping[str, Callable[[], object]] | None = None,
     instead: Mapping[str, str] | None = None,
-) -> None:
-    """Follow a tutorial, or the section below one of its headings. `instead` maps ports of the page to ports of the test."""
+) -> int:
+    """Follow a tutorial, or the section below one of its headings. Return the number of outputs that were as the page shows them.
+
+    `instead` maps ports of the page to ports of the test.
+    """
     steps = steps_of((DIRECTORY / f"{page}.md").read_text(), section=section)
     words = {"http://localhost:8000/": service.facts["auth_url"], **(instead or {})}
     with checkout_of(service, directory) as checkout:
-        Reader(service, checkout, doings=doings or {}, instead=words).follow(steps)
+        return Reader(service, checkout, doings=doings or {}, instead=words).follow(steps)
 
 
 @contextmanager
@@ -56,8 +59,11 @@ class Reader:
         self._places: dict[str, int] = {}
         self._last = "first"
 
-    def follow(self, steps: list[Step]) -> None:
-        """Run all steps in order. If the output differs from the page, fail with the step and the output of the terminal."""
+    def follow(self, steps: list[Step]) -> int:
+        """Run all steps in order. Return the number of compared outputs.
+
+        If an output differs from the page, fail with the step and the output of the terminal.
+        """
         acts = {"run": self._run, "shown": self._shown, "file": self._save, "do": self._do, "ctrl-c": self._interrupt}
         with ExitStack() as stack:
             for step in steps:
@@ -70,6 +76,7 @@ class Reader:
                         for name, terminal in self._terminals.items():
                             error.add_note(f"The {name} terminal:\n{terminal.printed}")
                         raise
+        return sum(step.kind == "shown" for step in steps)
 
     def _open(self, stack: ExitStack, name: str) -> None:
         if name not in self._terminals:

@@ -80,13 +80,11 @@
     return (!chosen.length || chosen.includes(message.type)) && (!text || isAbout(message.event || {}, text));
   }
 
-  /* Tells whether the filter may select the event after more names of its entities arrive. */
   function isUndecided(message) {
     const chosen = chosenTypes();
     return (!chosen.length || chosen.includes(message.type)) && rootsOf(message.event || {}).some((root) => !names.has(root));
   }
 
-  /* Hides the entries that the filter does not select. */
   function filter() {
     for (const entry of list.children) entry.hidden = !isWanted(eventOf.get(entry));
     waiting = waiting.filter((message) => isWanted(message) || isUndecided(message));
@@ -112,7 +110,6 @@
     isAsking = true;
     for (let failures = 0; unnamed.size && failures < MOST_FAILURES; ) {
       const some = [...unnamed].slice(0, Number(page.dataset.namesAtOnce));
-      // An entity whose name is requested again during this request stays in the queue.
       some.forEach((root) => unnamed.delete(root));
       const found = await namesOf(some);
       failures = found ? 0 : failures + 1;
@@ -129,7 +126,6 @@
     askNames([]);
   }
 
-  /* Returns the named entities, or null if the request failed. */
   async function namesOf(roots) {
     const query = new URLSearchParams([["tenant", page.dataset.tenant], ...roots.map((root) => ["root", root])]);
     try {
@@ -141,7 +137,6 @@
   }
 
   function takeNames(roots, found) {
-    // An entity that the answer does not name keeps its id.
     for (const root of roots) names.set(root, found[root] || { text: "", url: "" });
     removeOldest(names);
     showNames();
@@ -197,7 +192,7 @@
     return element;
   }
 
-  /* Returns the names of the entities that the event is about. Until the names arrive, a user has the email address of the event. */
+  /* Until the name of a user arrives, the email address of the event is shown. */
   function subjectsNode(event) {
     const object = (event.data || {}).object || {};
     const node = contentOf("span", "live-entity", "");
@@ -251,7 +246,7 @@
     summary.append(time, type);
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
-    // Do not scroll to new entries while the user reads an expanded entry. Expanding or closing an entry causes no scroll event.
+    // Do not scroll while the user reads an expanded entry. Expanding an entry causes no scroll event.
     details.addEventListener("toggle", () => followIf(!details.open && isAtTheEnd()));
     // The links are beside the summary: a summary works as a button, and a button must not contain links.
     entry.append(details, subjectsNode(event));

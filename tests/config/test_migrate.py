@@ -16,7 +16,7 @@ from django.db import connection
 from foundation.database.migration_limits import concurrent_indexes, set_limits
 from tests.databases import create_migrated
 from tests.deadlines import eventually
-from tests.faults.worker import test_database_url as database_url
+from tests.faults.worker import url_of_test_database as database_url
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "test_migrations"

@@ -65,7 +65,7 @@ def test_a_silent_redis_delays_a_publisher_by_at_most_200_ms() -> None:
 
 
 def test_a_listener_reconnects_and_reports_the_reconnection() -> None:
-    async def story() -> None:
+    async def story() -> int:
         times = 0
         again = asyncio.Event()
 
@@ -84,8 +84,9 @@ def test_a_listener_reconnects_and_reports_the_reconnection() -> None:
                 await asyncio.sleep(0.05)
         listening.cancel()
         killer.close()
+        return times
 
-    asyncio.run(story())
+    assert asyncio.run(story()) >= 2
 
 
 def test_an_idle_connection_is_checked_with_a_ping(monkeypatch: pytest.MonkeyPatch) -> None:

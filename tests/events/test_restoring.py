@@ -98,7 +98,7 @@ def test_restoring_a_backup_twice_begins_two_epochs(tenant: Tenant) -> None:
 
 def test_the_command_shows_counts_and_changes_nothing_without_confirmation(tenant: Tenant) -> None:
     fill_log(tenant.pk, 3, recorded_at=NOW)
-    environment = {**os.environ, "DATABASE_URL": worker.test_database_url()}
+    environment = {**os.environ, "DATABASE_URL": worker.url_of_test_database()}
     asked = [sys.executable, "manage.py", "events", "restored", "--tenant", tenant.pk]
     for answer in ("", "no\n"):
         refused = subprocess.run(asked, env=environment, input=answer, capture_output=True, text=True, check=False)

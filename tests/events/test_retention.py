@@ -327,7 +327,7 @@ def _somebody_waits_for_a_lock() -> bool:
 
 
 def _prune_process(tenant: Tenant) -> subprocess.Popen[str]:
-    environment = {**os.environ, "DATABASE_URL": worker.test_database_url()}
+    environment = {**os.environ, "DATABASE_URL": worker.url_of_test_database()}
     return subprocess.Popen(
         [sys.executable, "manage.py", "events", "prune", "--tenant", tenant.pk], env=environment, stdout=subprocess.PIPE, text=True
     )

@@ -25,7 +25,7 @@ from tests.conformance.target import make_target
 from tests.conformance.web_process import web_process
 from tests.deadlines import eventually
 from tests.factories.admin import browser_of, new_staff, new_tenant
-from tests.faults.worker import test_database_url as database_url
+from tests.faults.worker import url_of_test_database as database_url
 from tests.standby import Standby, standby_of
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(400)]

@@ -69,7 +69,7 @@ def environment_of(directory: Path, redis_url: str) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "config.settings.test",
         # A frozen Redis is detected as quickly as in production.
         "REDIS_TIMEOUT_SECONDS": "0.2",
-        "DATABASE_URL": test_database_url(),
+        "DATABASE_URL": url_of_test_database(),
         "REDIS_URL": redis_url,
         "REDIS_PREFIX": directory.name,
         "DELIVERY_NUDGES_ENABLED": "1",
@@ -80,7 +80,7 @@ def environment_of(directory: Path, redis_url: str) -> dict[str, str]:
     }
 
 
-def test_database_url() -> str:
+def url_of_test_database() -> str:
     """Return the URL of this run's test database, for other processes."""
     database = settings.DATABASES["default"]
     user = quote(str(database["USER"]), safe="")

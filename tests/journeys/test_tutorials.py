@@ -15,26 +15,26 @@ PASSWORD = "Correct-Horse-7-Battery"
 
 
 def test_the_first_stream_tutorial_works(service: Service, tmp_path: Path) -> None:
-    follow("first-stream", service, tmp_path)
+    assert follow("first-stream", service, tmp_path) > 0
 
 
 def test_the_tutorial_about_provisioning_to_a_scim_server_works(service: Service, tmp_path: Path) -> None:
-    follow("provision-to-scim", service, tmp_path, instead={"9180": str(free_port())})
+    assert follow("provision-to-scim", service, tmp_path, instead={"9180": str(free_port())}) > 0
 
 
 def test_the_tutorial_about_consuming_events_with_curl_works(service: Service, tmp_path: Path) -> None:
-    follow("consume-events", service, tmp_path, section="With curl")
+    assert follow("consume-events", service, tmp_path, section="With curl") > 0
 
 
 def test_the_tutorial_about_consuming_events_in_python_works(service: Service, tmp_path: Path) -> None:
-    follow("consume-events", service, tmp_path, section="In Python")
+    assert follow("consume-events", service, tmp_path, section="In Python") > 0
 
 
 def test_the_tutorial_about_logging_a_user_in_works(service: Service, tmp_path: Path) -> None:
     port = free_port()
     mary = Mary(f"http://localhost:{port}/")
     doings = {"log in": mary.logs_in, "fail": mary.fails, "log out": mary.logs_out}
-    follow("log-a-user-in", service, tmp_path, doings=doings, instead={"3000": str(port)})
+    assert follow("log-a-user-in", service, tmp_path, doings=doings, instead={"3000": str(port)}) > 0
 
 
 class Mary:

@@ -16,4 +16,4 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 def test_the_tutorial_about_consuming_events_in_node_works(service: Service, tmp_path: Path) -> None:
-    follow("consume-events", service, tmp_path, section="In Node")
+    assert follow("consume-events", service, tmp_path, section="In Node") > 0

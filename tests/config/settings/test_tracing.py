@@ -43,7 +43,10 @@ def test_a_share_below_0_or_above_1_prevents_the_start(monkeypatch: pytest.Monke
 def test_an_endpoint_is_accepted_if_the_packages_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     show_packages()
     monkeypatch.setenv("TRACING_ENDPOINT", "https://collector.example/v1/traces")
-    require_packages(env.address("TRACING_ENDPOINT", "", ""))
+    endpoint = env.address("TRACING_ENDPOINT", "", "")
+
+    require_packages(endpoint)
+    assert endpoint == "https://collector.example/v1/traces"
 
 
 def test_an_endpoint_without_the_packages_prevents_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

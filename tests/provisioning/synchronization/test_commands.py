@@ -116,7 +116,7 @@ def test_ctrl_c_prints_how_to_resume_and_resuming_completes_the_job(
         make_user(connection=database_connection, email=f"user{number}@example.test")
     process = subprocess.Popen(
         [sys.executable, "manage.py", "provision", "synchronize", stream.pk, "--yes", "--rate", "20"],
-        env={**os.environ, "DATABASE_URL": worker.test_database_url(), "DELIVERY_NUDGES_ENABLED": "0"},
+        env={**os.environ, "DATABASE_URL": worker.url_of_test_database(), "DELIVERY_NUDGES_ENABLED": "0"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

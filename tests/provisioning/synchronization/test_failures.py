@@ -325,7 +325,7 @@ def test_a_killed_synchronization_continues_and_creates_no_duplicates(
     users(database_connection, 60)
     stream = stream_to(tenant, server.base_url)
     command = [sys.executable, "manage.py", "provision", "synchronize", stream.pk, "--yes", "--rate", "200"]
-    environment = {**os.environ, "DATABASE_URL": worker.test_database_url(), "DELIVERY_NUDGES_ENABLED": "0"}
+    environment = {**os.environ, "DATABASE_URL": worker.url_of_test_database(), "DELIVERY_NUDGES_ENABLED": "0"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         eventually(lambda: Job.objects.of(tenant.pk).filter(type="stream_synchronization", summary__done__gte=20).exists(), seconds=60)

@@ -65,13 +65,13 @@ def test_a_session_without_a_proof_time_needs_a_proof(staff: Staff, rotation: st
     browser = Client(headers={"host": "localhost"})
     browser.force_login(staff)
 
-    asked(browser, rotation)
+    assert urlsplit(asked(browser, rotation)).path == PROVE
 
 
 def test_a_proof_time_in_the_future_does_not_count(browser: Client, rotation: str) -> None:
     grow_old(browser, minutes=-60)
 
-    asked(browser, rotation)
+    assert urlsplit(asked(browser, rotation)).path == PROVE
 
 
 def test_a_setting_sets_the_validity_of_a_proof(browser: Client, rotation: str, settings: object) -> None:
