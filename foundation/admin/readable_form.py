@@ -10,10 +10,10 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin.helpers import AdminForm, AdminReadonlyField, Fieldline, Fieldset
-from django.db.models import QuerySet
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from foundation.admin.choice_labels import labels_of
 from foundation.admin.json_fields import pretty
 
 NEVER_SHOWN = "Never shown"
@@ -69,29 +69,15 @@ def value_in_words(bound: forms.BoundField) -> str:
     if isinstance(bound.field, forms.BooleanField):
         return "Yes" if value else "No"
     if value in (None, "", [], {}, ()):
-        return _labels(bound.field, []).get("", "")
+        return labels_of(bound.field, []).get("", "")
     values = list(value) if isinstance(value, list | tuple) else [value]
     if isinstance(value, dict) and not any(isinstance(one, list | dict) for one in value.values()):
         return _lines(f"{name}: {text}" for name, text in value.items())
     if isinstance(value, dict) or any(isinstance(one, list | dict) for one in values):
         return format_html("<pre>{}</pre>", pretty(value))
-    labels = _labels(bound.field, values)
+    labels = labels_of(bound.field, values)
     return _lines(labels.get(str(one), one) for one in values)
 
 
 def _lines(texts: Iterable[Any]) -> SafeString:
     return format_html_join(_BREAK, "{}", ((text,) for text in texts))
-
-
-def _labels(field: forms.Field, values: list[Any]) -> dict[str, str]:
-    """Return the labels of chosen values, by value."""
-    if isinstance(field, forms.ModelChoiceField):
-        key = field.to_field_name or "pk"
-        offered: QuerySet[Any] = field.queryset  # type: ignore[assignment]  # django-stubs: it may be missing
-        rows = offered.filter(**{f"{key}__in": values})
-        return {str(field.prepare_value(row)): field.label_from_instance(row) for row in rows}
-    found: dict[str, str] = {}
-    for key, label in getattr(field, "choices", None) or ():
-        group = label if isinstance(label, list | tuple) else [(key, label)]
-        found |= {str(one): str(text) for one, text in group}
-    return found

@@ -17,6 +17,8 @@ from django.utils.crypto import salted_hmac
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from foundation.admin.choice_labels import labels_of
+
 # The name of the hidden input.
 INPUT = "_shown"
 _LONGEST_SHOWN = 200
@@ -93,11 +95,11 @@ def _in_words(field: forms.Field, value: Any) -> str:
         return "on" if value else "off"
     if value in (None, "", []):
         return "empty"
-    labels = dict(getattr(field, "choices", None) or [])
-    values = value if isinstance(value, list | tuple) else [value]
+    values = list(value) if isinstance(value, list | tuple) else [value]
     if not all(isinstance(one, str | int | float) for one in values):
         return ""
-    text = ", ".join(str(labels.get(one, one)) for one in values)
+    labels = labels_of(field, values)
+    text = ", ".join(str(labels.get(str(one), one)) for one in values)
     return text if len(text) <= _LONGEST_SHOWN else ""
 
 
