@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Transformer
 from psycopg_pool import AsyncConnectionPool
+from psycopg_pool._acompat import AQueue
+from psycopg_pool.pool_async import MaintenanceTask
 
 # Maximum wait for an answer, in seconds. It is longer than the limits of all statements, so a connection without an answer is dead.
 _PATIENCE_SECONDS = 15.0
@@ -162,6 +164,19 @@ class Line:
             self._answer.set_exception(psycopg.OperationalError("the server does not answer"))
 
 
+class _UntilCanceled:
+    """The queue of a pool's worker, which ends the worker if its task was canceled."""
+
+    def __init__(self, queue: AQueue[MaintenanceTask]) -> None:
+        self._queue = queue
+
+    async def get(self) -> MaintenanceTask:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        return await self._queue.get()
+
+
 class LinePool(AsyncConnectionPool[Handle]):
     """psycopg's pool, with `kept` of its connections reserved for prepared statements."""
 
@@ -177,6 +192,15 @@ class LinePool(AsyncConnectionPool[Handle]):
             return await line.rows(statement, *values)
         finally:
             await self.keep(line)
+
+    @classmethod
+    async def worker(cls, q: AQueue[MaintenanceTask]) -> None:
+        """Run the tasks of the queue until this task is canceled.
+
+        psycopg's worker treats a cancellation as a failure of its connection and goes on. An event loop that closes before its pool
+        (a server that a second signal stops) would wait for the worker forever.
+        """
+        await super().worker(cast(AQueue[MaintenanceTask], _UntilCanceled(q)))
 
     async def close(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109  (psycopg's signature)
         """Close every connection."""

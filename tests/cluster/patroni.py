@@ -23,6 +23,7 @@ from config.launcher.peers import place_of
 from config.launcher.processes import Process, Program, wait_until_ready
 from config.launcher.programs import postgres_directories
 from tests.faults.proxy import Address, Proxy
+from tests.ports import free_port
 
 DATABASE = "identity"
 # Patroni's lowest values. A standby is promoted when the leader's key in etcd has expired.
@@ -241,13 +242,6 @@ class Cluster:
                 "pg_hba": ["host all all 127.0.0.1/32 trust", "host replication all 127.0.0.1/32 trust"],
             },
         }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def answers(address: Address) -> bool:

@@ -13,7 +13,8 @@ from django.conf import settings
 
 from config.launcher import spawn
 from config.launcher.processes import Process, Program, wait_until_ready
-from tests.cluster.patroni import answers, free_port
+from tests.cluster.patroni import answers
+from tests.ports import free_port
 
 _OPTIONS = ("listen_addr = 127.0.0.1", "unix_socket_dir =", "auth_type = trust", "max_client_conn = 1000", "default_pool_size = 150")
 

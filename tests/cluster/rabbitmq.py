@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from config.launcher.processes import Process, Program, wait_until_ready
-from tests.cluster.patroni import answers, free_port
+from tests.cluster.patroni import answers
+from tests.ports import free_port
 
 # Not `/usr/sbin/rabbitmq-server`, because that command of Debian switches to the account of the package.
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")

@@ -16,8 +16,9 @@ import redis
 from config.launcher.processes import Process, Program, wait_until_ready
 from config.launcher.programs import redis_servers
 from config.launcher.tls import ServerCertificate, server_certificate
-from tests.cluster.patroni import answers, free_port
+from tests.cluster.patroni import answers
 from tests.deadlines import eventually
+from tests.ports import free_port
 
 MASTER = "identity"
 # The account of the service. The service needs INFO, which Redis lists among the dangerous commands.

@@ -18,11 +18,13 @@ from django.conf import settings
 from django.db import connection
 
 from config.launcher.tls import ServerCertificate
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ("uvicorn", "daphne")
 _APPLICATION = "config.asgi:application"
 _START_SECONDS = 40.0
+_SHOWN_CHARACTERS = 4_000
 
 
 class WebProcess:
@@ -78,7 +80,7 @@ def tls_web_process(certificate: ServerCertificate, **environment: str) -> Itera
 def _running(
     server: str, certificate: ServerCertificate | None, environment: dict[str, str], source: str | Path = ROOT
 ) -> Iterator[WebProcess]:
-    port = _free_port()
+    port = free_port()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         log = Path(directory) / "output"
         with log.open("wb") as output:
@@ -97,6 +99,8 @@ def _running(
         finally:
             # Workers are in the process group of their parent. The group no longer exists after all its processes have ended.
             web.kill()
+            # pytest shows these lines if the test fails.
+            sys.stdout.write(log.read_text(errors="replace")[-_SHOWN_CHARACTERS:])
 
 
 def _command(server: str, port: int, certificate: ServerCertificate | None = None) -> list[str]:
@@ -127,12 +131,6 @@ def _environment() -> dict[str, str]:
         "DATABASE_POOL": "1",
         "PYTHONUNBUFFERED": "1",
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_until_it_listens(web: WebProcess) -> None:

@@ -21,22 +21,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import requests
 
+from tests.ports import free_port
+
 TOKEN = "canary-bearer-7f3a9c-never-to-be-seen"
 ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
 LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 USER = "urn:ietf:params:scim:schemas:core:2.0:User"
-
-
-def free_port() -> int:
-    """Return a free port below the ephemeral range, so that the system does not give it to another connection in the meantime."""
-    for port in range(21000 + time.time_ns() % 9000, 32768):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise RuntimeError("no free port below 32768")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -23,6 +22,7 @@ from tests.faults.durations import expected_seconds
 from tests.faults.following import Following
 from tests.faults.worker import Worker
 from tests.faults.world import World
+from tests.ports import free_port
 
 # These tests break no server, so `make test` runs them.
 _HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "test_programme.py"})
@@ -87,9 +87,7 @@ class RedisServer:
     """A Redis protocol server on a free port, without persistence."""
 
     def __init__(self, directory: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         command = [str(redis_servers().found[0]), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

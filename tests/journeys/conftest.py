@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.journeys.service import Service, free_port
+from tests.journeys.service import Service
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="session")

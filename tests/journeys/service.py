@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,12 +20,6 @@ from tests.conformance.reader import StreamEnded, Subscriber
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER_VARIABLES = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def eventually(condition: Callable[[], Any], *, seconds: float = 30, what: str = "the condition") -> Any:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.factories.trace_collector import Collector, ReceivedSpan, collector
-from tests.journeys.service import Service, eventually, free_port
+from tests.journeys.service import Service, eventually
+from tests.ports import free_port
 
 STEPS = {"events.record", "events.number", "provisioning.dispatch", "provisioning.attempt"}
 

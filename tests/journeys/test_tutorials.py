@@ -9,7 +9,8 @@ from urllib.parse import urljoin
 import requests
 
 from tests.following import follow
-from tests.journeys.service import Service, free_port
+from tests.journeys.service import Service
+from tests.ports import free_port
 
 PASSWORD = "Correct-Horse-7-Battery"
 

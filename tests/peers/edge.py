@@ -18,7 +18,8 @@ from identity.models import Tenant
 from tests.authapi.certificates import edge_key
 from tests.conformance.web_process import web_process
 from tests.factories.authapi import host_of
-from tests.peers.test_deployment import configured, free_port, running_nginx
+from tests.peers.test_deployment import configured, running_nginx
+from tests.ports import free_port
 
 
 class Authority:

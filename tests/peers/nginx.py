@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.deadlines import eventually
+from tests.ports import free_port
 
 PROGRAM = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 
@@ -45,9 +46,7 @@ http {{
 def nginx(upstream: int, location: str, directory: Path) -> Iterator[int]:
     """Run nginx as a proxy of the port `upstream`, with the directives `location`, and yield its port."""
     assert PROGRAM is not None
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     configuration = directory / "nginx.conf"
     configuration.write_text(_CONFIGURATION.format(directory=directory, port=port, upstream=upstream, location=location))
     process = subprocess.Popen([PROGRAM, "-e", str(directory / "start.log"), "-p", str(directory), "-c", str(configuration)])

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
+
 Address = tuple[str, int]
 _START_SECONDS = 20.0
 # Also search the directories of system programs, which the PATH of ordinary users does not contain.
@@ -102,7 +104,7 @@ def proxy(name: str, upstream: Address) -> Iterator[Running]:
     """Run a proxy of `PROXIES`. Skip the test if its program is not installed."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         directory = Path(place)
-        ports = Ports(upstream[1], _free_port(), _free_port(), directory)
+        ports = Ports(upstream[1], free_port(), free_port(), directory)
         configuration, command = PROXIES[name](ports)
         program = shutil.which(command[0], path=_PATH)
         if program is None:
@@ -120,12 +122,6 @@ def proxy(name: str, upstream: Address) -> Iterator[Running]:
         finally:
             process.terminate()
             process.wait(10)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_until_it_listens(running: Running, process: subprocess.Popen[bytes], directory: Path) -> None:

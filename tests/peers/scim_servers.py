@@ -22,7 +22,8 @@ import requests
 from config.launcher import spawn
 from config.launcher.peers import PLACE, place_of
 from config.launcher.peers import SERVERS as FOLDERS
-from tests.factories.scim import TOKEN, RealServer, free_port
+from tests.factories.scim import TOKEN, RealServer
+from tests.ports import free_port
 
 # `SERVERS` find users by `externalId` as RFC 7644 requires. `ALL_SERVERS` also contains servers that do not.
 SERVERS = ("scim2-server", "scimmy")

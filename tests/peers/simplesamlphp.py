@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.deadlines import eventually
+from tests.ports import free_port
 
 PROGRAM = shutil.which("php")
 INSTALLED = Path("/usr/share/simplesamlphp/www")
@@ -84,7 +85,7 @@ class SimpleSaml:
 def simplesamlphp(directory: Path, *, key: str, certificate: str, provider: str) -> Iterator[SimpleSaml]:
     """Run the installation as a service provider, whose users log in at `provider`, and as an identity provider with one user."""
     assert PROGRAM is not None
-    port = _free_port()
+    port = free_port()
     running = SimpleSaml(f"http://127.0.0.1:{port}", directory, directory / "log" / "output")
     _configure(running, key=key, certificate=certificate, provider=provider)
     # Serve the installation below `/simplesamlphp`, because its pages contain links with this path.
@@ -165,12 +166,6 @@ def _php(name: str, value: Mapping[str, Any]) -> str:
 
 def _environment(directory: Path) -> dict[str, str]:
     return os.environ | {"SIMPLESAMLPHP_CONFIG_DIR": str(directory)}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _listens(port: int) -> bool:

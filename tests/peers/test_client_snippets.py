@@ -37,9 +37,9 @@ from tests.deadlines import eventually
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.identity import make_user
 from tests.factories.models.authapi import ApiResourceFactory
-from tests.factories.scim import free_port
 from tests.peers.chromium import PROGRAM, chromium
 from tests.peers.drivers.hosted_pages import Form
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 

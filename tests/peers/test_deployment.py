@@ -33,6 +33,7 @@ from tests.conformance.web_process import web_process
 from tests.deadlines import eventually
 from tests.factories.authapi import host_of
 from tests.kustomize import built
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 
@@ -255,12 +256,6 @@ def asks_for_certificate(host: str, port: int) -> bool:
     said = subprocess.run(command, input="", capture_output=True, text=True, timeout=20, check=False).stdout
     assert "SSL-Session" in said, said
     return "No client certificate CA names sent" not in said
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def listens(port: int) -> bool:

@@ -15,7 +15,8 @@ import pytest
 import requests
 
 from tests.deadlines import eventually
-from tests.peers.test_deployment import NGINX, free_port, listens
+from tests.peers.test_deployment import NGINX, listens
+from tests.ports import free_port
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 HAPROXY = shutil.which("haproxy", path="/usr/sbin:/usr/bin")

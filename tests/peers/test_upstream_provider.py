@@ -19,8 +19,9 @@ from config.launcher.peers import PLACE
 from identity.models import Tenant, User
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.provider import address_of_logout
-from tests.factories.scim import free_port, listening
+from tests.factories.scim import listening
 from tests.factories.sign_in import CALLBACK, web_client
+from tests.ports import free_port
 
 pytestmark = pytest.mark.peer
 _DRIVER = Path(__file__).parent / "drivers" / "oidc_provider.mjs"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
@@ -15,20 +14,15 @@ from pytest_django.plugin import DjangoDbBlocker
 from identity.models import Tenant
 from tests.authapi.assertions import Signer, signer
 from tests.conformance.web_process import WebProcess, web_process
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="module", params=["with Redis", "without Redis"])
 def pair(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
     """Two processes of one service."""
-    environment = {} if request.param == "with Redis" else {"REDIS_URL": f"redis://127.0.0.1:{_closed_port()}/0"}
+    environment = {} if request.param == "with Redis" else {"REDIS_URL": f"redis://127.0.0.1:{free_port()}/0"}
     with django_db_blocker.unblock(), web_process("uvicorn", **environment) as first, web_process("uvicorn", **environment) as second:
         yield [first, second]
-
-
-def _closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def ask(web: WebProcess, client: Signer, assertion: str) -> tuple[int, Any]:

@@ -14,6 +14,7 @@ import time_machine
 from django.conf import settings as project
 
 from authapi.edge.buckets import Bucket, Buckets
+from tests.ports import free_port
 
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
 THREE = Bucket("test", 3, 10.0)
@@ -28,9 +29,7 @@ def owner() -> tuple[str, ...]:
 def buckets(request: pytest.FixtureRequest) -> Buckets:
     if request.param == "redis":
         return Buckets(project.REDIS_URL, prefix=project.REDIS_PREFIX)
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
+    port = free_port()
     return Buckets(f"redis://127.0.0.1:{port}/0", prefix="test")
 
 

@@ -16,6 +16,7 @@ from django.conf import settings as project
 
 from authapi.edge import throttling
 from authapi.edge.throttling import Counters, hit, hit_async, is_full
+from tests.ports import free_port
 
 BEGIN = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -37,9 +38,7 @@ def hung_redis() -> Iterator[str]:
 @pytest.fixture
 def dead_redis() -> str:
     """Return an address on which no server listens."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
+    port = free_port()
     return f"redis://127.0.0.1:{port}/0"
 
 

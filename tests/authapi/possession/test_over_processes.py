@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -29,20 +28,15 @@ from tests.authapi.token_forms import form_of
 from tests.conformance.reader import Subscriber
 from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.authapi import Registered, granted_client, host_of
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="module", params=["with Redis", "without Redis"])
 def pair(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
     """Start two processes of one service."""
-    environment = {} if request.param == "with Redis" else {"REDIS_URL": f"redis://127.0.0.1:{_closed_port()}/0"}
+    environment = {} if request.param == "with Redis" else {"REDIS_URL": f"redis://127.0.0.1:{free_port()}/0"}
     with django_db_blocker.unblock(), web_process("uvicorn", **environment) as first, web_process("uvicorn", **environment) as second:
         yield [first, second]
-
-
-def _closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def send(web: WebProcess, tenant: Tenant, registered: Registered, proof: str) -> tuple[int, Any, str]:
@@ -86,7 +80,7 @@ def test_only_one_of_many_simultaneous_uses_of_a_proof_in_two_processes_succeeds
 @pytest.fixture(scope="module")
 def mixed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
     """Start two processes, one of which has lost Redis."""
-    away = f"redis://127.0.0.1:{_closed_port()}/0"
+    away = f"redis://127.0.0.1:{free_port()}/0"
     with (
         django_db_blocker.unblock(),
         web_process("uvicorn") as first,

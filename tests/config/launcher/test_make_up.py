@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import ssl
 import stat
 import subprocess
@@ -20,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.config.launcher.polling import lives, until
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
 MEMBERS = {
@@ -86,12 +86,6 @@ class Checkout:
 
     def everything(self) -> list[int]:
         return [pid for name in PROCESSES for pid in self.pids(name)]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def status(url: str, ca_file: str | None = None) -> int:

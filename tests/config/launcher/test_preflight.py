@@ -11,12 +11,7 @@ import pytest
 
 from config.launcher.options import Options
 from config.launcher.preflight import CannotStart, check
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.ports import free_port
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.config.launcher.polling import until
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
 ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
@@ -53,9 +53,7 @@ class Client:
 
 @contextmanager
 def running(directory: Path) -> Iterator[Client]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "config.launcher.scim_server", str(directory), str(port)],
         cwd=ROOT,

@@ -11,13 +11,14 @@ from http.client import HTTPConnection
 import pytest
 
 from events.stream.listeners import OPTIONS, watch_over_readers
-from tests.conformance.web_process import ROOT, SERVERS, _command, _free_port
+from tests.conformance.web_process import ROOT, SERVERS, _command
 from tests.deadlines import eventually
+from tests.ports import free_port
 
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_the_kernel_sends_keepalive_probes_to_every_client_of_a_server(server: str) -> None:
-    port = _free_port()
+    port = free_port()
     arguments = [sys.executable, "-m", *_command(server, port)[:-1], "tests.events.stream.socket_options:application"]
     with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

@@ -128,6 +128,28 @@ def test_a_free_connection_is_reused_and_each_concurrent_statement_gets_its_own_
     _with(story)
 
 
+def test_a_loop_that_closes_before_its_pool_does_not_wait_for_a_connection_that_opens() -> None:
+    async def begun(port: int, has_connected: asyncio.Event) -> None:
+        pool = LinePool(conninfo=f"host=127.0.0.1 port={port} dbname=silent", min_size=1, open=False)
+        await pool.open()
+        async with asyncio.timeout(10):
+            await has_connected.wait()
+
+    async def told() -> None:
+        has_connected = asyncio.Event()
+        silent = await asyncio.start_server(lambda _reading, _writing: has_connected.set(), "127.0.0.1", 0)
+        await begun(silent.sockets[0].getsockname()[1], has_connected)
+        workers = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for worker in workers:
+            worker.cancel()
+        _, going_on = await asyncio.wait(workers, timeout=5)
+        silent.close()
+        assert workers
+        assert not going_on
+
+    asyncio.run(told())
+
+
 def test_lists_are_passed_unchanged() -> None:
     texts = ["plain", 'with "quotes"', "back\\slash", "{a,b}", "", "NULL"]
     numbers = [0, 1, -5, 2**40, 7, 8]

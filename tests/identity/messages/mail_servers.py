@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
-from tests.journeys.service import free_port
+from tests.ports import free_port
 
 
 @dataclass

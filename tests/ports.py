@@ -1,0 +1,46 @@
+"""Ports for the servers of tests: no other test and no connection of the machine uses the port before its server listens."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+# Below the range from which Linux chooses the ports of outgoing connections (32768 to 60999), and above usual service ports.
+_FIRST, _LAST = 21_000, 32_767
+# Test processes that run at the same time share this file.
+_TURN = Path(tempfile.gettempdir()) / "identity-tests-next-port"
+
+
+def free_port() -> int:
+    """Return a TCP port of 127.0.0.1 to which no socket is bound. The next calls, also in other processes, return other ports.
+
+    A port that the system chooses (`bind` to port 0) may go to another process until the server of the test has started: then the
+    test talks to a foreign server.
+    """
+    file = os.open(_TURN, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        port = int(os.read(file, 16) or _FIRST)
+        while not _is_free(port):
+            port = _after(port)
+        os.lseek(file, 0, os.SEEK_SET)
+        os.write(file, b"%05d" % _after(port))
+        return port
+    finally:
+        os.close(file)
+
+
+def _after(port: int) -> int:
+    return port + 1 if port < _LAST else _FIRST
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
