@@ -25,6 +25,18 @@ _END_MANY = "The users must log in again in these browsers. Applications with a 
 _REVOKE_MANY = (
     "Applications can no longer get access tokens with these refresh tokens, or with refresh tokens that replaced them in a rotation."
 )
+_REASONS_OF_LOGOUTS: dict[str, str] = {
+    Initiator.RP_LOGOUT: "Logout at an application",
+    Initiator.IDP_LOGOUT: "Logout at the identity provider",
+    Initiator.PASSWORD_CHANGED: "Password changed",
+    Initiator.SESSION_EXPIRED: "Session expired",
+    Initiator.SESSION_REVOKED: "Session revoked",
+    Initiator.ACCOUNT_DELETED: "User deleted",
+    Initiator.EMAIL_IDENTIFIER_CHANGED: "Email address changed",
+    Initiator.MFA_PHONE_UNENROLLED: "Phone number of a second factor removed",
+    Initiator.ACCOUNT_DEACTIVATED: "User blocked",
+    Initiator.PROFILE_CHANGED: "Profile changed",
+}
 _WITHDRAW_MANY = "The applications must ask the users for consent again, and refresh tokens that depend on these consents are revoked."
 
 
@@ -124,13 +136,18 @@ class SessionClientAdmin(ReadOnlyAdmin[SessionClient]):
 
 class LogoutNoticeAdmin(ReadOnlyAdmin[LogoutNotice]):
     is_short_lived = True
-    list_display = ("client", "subject", "initiator", "attempts", "due_at", "tenant")
+    list_display = ("client", "subject", "reason", "attempts", "due_at", "tenant")
     list_select_related = ("client", "tenant")
     search_fields = ("=client__client_id", "=subject")
     sortable_by = ()
     ordering = ("-pk",)
-    fields = ("tenant", "client", "url", "initiator", "sid", "subject", "attempts", "due_at", "created_at")
+    fields = ("tenant", "client", "url", "reason", "sid", "subject", "attempts", "due_at", "created_at")
+    readonly_fields = ("reason",)
     empty_text = "No pending logout notices."
+
+    @admin.display(description="Reason")
+    def reason(self, row: LogoutNotice) -> str:
+        return _REASONS_OF_LOGOUTS.get(row.initiator, row.initiator)
 
 
 class RefreshTokenAdmin(EndableAdmin):

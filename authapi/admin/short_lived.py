@@ -27,6 +27,8 @@ from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
+_PURPOSES_OF_CHALLENGES = {"use": "Login", "enroll": "Confirmation of a new second factor"}
+
 
 class LoginTransactionAdmin(ReadOnlyAdmin[LoginTransaction]):
     titled = "Login in progress at {row.client}"
@@ -130,12 +132,17 @@ class CibaRequestAdmin(ReadOnlyAdmin[CibaRequest]):
 class FactorChallengeAdmin(ReadOnlyAdmin[FactorChallenge]):
     is_short_lived = True
     is_named_by_user = True
-    list_display = ("id", "user", "purpose", "created_at", "expires_at", "used_at", "failures", "tenant")
+    list_display = ("id", "user", "purpose_in_words", "created_at", "expires_at", "used_at", "failures", "tenant")
     list_select_related = ("user", "tenant")
     sortable_by = ()
     ordering = ("-pk",)
-    fields = ("tenant", "user", "purpose", "created_at", "expires_at", "used_at", "failures")
+    fields = ("tenant", "user", "purpose_in_words", "created_at", "expires_at", "used_at", "failures")
+    readonly_fields = ("purpose_in_words",)
     empty_text = "No recent codes or challenges."
+
+    @admin.display(description="Purpose")
+    def purpose_in_words(self, row: FactorChallenge) -> str:
+        return _PURPOSES_OF_CHALLENGES.get(row.purpose, row.purpose)
 
 
 class FactorTransactionAdmin(ReadOnlyAdmin[FactorTransaction]):

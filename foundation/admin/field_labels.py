@@ -61,6 +61,7 @@ _REPLACED = {
     "settled at": "ended at",
     "since": "unreported since",
     "stage": "attempts",
+    "status": "state",
     "staged since": "waiting for approval since",
     "subject type": "tokens for",
     "taken at": "sending began at",

@@ -127,6 +127,9 @@ class Line:
         """Process received data: the server sends the result, then a message that it is ready for the next statement."""
         try:
             self._pgconn.consume_input()
+            if self._answer is None:
+                # A server that closes an idle connection sends a message first, and one call reads only the message.
+                self._pgconn.consume_input()
             while self._answer is not None and not self._answer.done() and not self._pgconn.is_busy():
                 self._take(self._answer, self._pgconn.get_result())
         except psycopg.Error as error:
@@ -197,7 +200,7 @@ class LinePool(AsyncConnectionPool[Handle]):
     async def worker(cls, q: AQueue[MaintenanceTask]) -> None:
         """Run the tasks of the queue until this task is canceled.
 
-        psycopg's worker treats a cancellation as a failure of its connection and goes on. An event loop that closes before its pool
+        psycopg's worker treats a cancellation as a failure of its connection and continues. An event loop that closes before its pool
         (a server that a second signal stops) would wait for the worker forever.
         """
         await super().worker(cast(AQueue[MaintenanceTask], _UntilCanceled(q)))

@@ -189,19 +189,14 @@ class CustomDomainAdmin(OperatorsChange[CustomDomain]):
         return super().get_form(request, obj, change=change, help_texts={"host": _HOST_HELP} if obj is None else {}, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: CustomDomain | None = None) -> Any:
-        return [
-            (
-                None,
-                {
-                    "fields": ["host"]
-                    if obj is None
-                    else ["host", "tenant", "state", "proof", "is_canonical", "is_default", "verified_at", "created_at"]
-                },
-            )
-        ]
+        return [(None, {"fields": ["host", *self.get_readonly_fields(request, obj)[1:]]})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: CustomDomain | None = None) -> Any:
-        return () if obj is None else ("host", "tenant", "state", "proof", "is_canonical", "is_default", "verified_at", "created_at")
+        if obj is None:
+            return ()
+        # A verified domain no longer needs its DNS record.
+        proof = () if obj.verified_at else ("proof",)
+        return ("host", "tenant", "state", *proof, "is_canonical", "is_default", "verified_at", "created_at")
 
     def has_change_permission(self, request: HttpRequest, obj: CustomDomain | None = None) -> bool:
         return False

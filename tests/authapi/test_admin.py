@@ -10,12 +10,16 @@ from django.test import RequestFactory
 
 from authapi.admin import register
 from authapi.admin.keys import SigningKeyAdmin
+from authapi.admin.sessions import _REASONS_OF_LOGOUTS
 from authapi.models import (
     AdministrativeLine,
     BrandingPicture,
     BrandingTheme,
     ConnectionTest,
     CustomText,
+    FactorChallenge,
+    Initiator,
+    LogoutNotice,
     OrganizationSecondFactors,
     ProviderMetadata,
     RefusedMessage,
@@ -96,3 +100,13 @@ def test_buttons_rotate_and_revoke_keys(tenant: Tenant, site: PagesSite) -> None
     assert first.state == SigningKey.State.REVOKED
     assert not revoke.is_offered(first)
     assert not rotate.is_offered(first)
+
+
+def test_logout_notices_and_challenges_show_their_reason_and_purpose_in_words(site: PagesSite) -> None:
+    notice = LogoutNotice(initiator="account-deactivated")
+    challenge = FactorChallenge(purpose="enroll")
+
+    assert site.get_model_admin(LogoutNotice).reason(notice) == "User blocked"  # type: ignore[attr-defined]
+    assert site.get_model_admin(FactorChallenge).purpose_in_words(challenge) == "Confirmation of a new second factor"  # type: ignore[attr-defined]
+    named = {_REASONS_OF_LOGOUTS[each] for each in Initiator}
+    assert len(named) == len(Initiator)

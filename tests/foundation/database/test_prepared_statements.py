@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -114,6 +115,21 @@ def test_an_idle_connection_that_the_server_closed_is_replaced_before_the_next_s
             await asyncio.to_thread(_terminate, pid)
             [(other,)] = await _rows(pool, PID, 1)
             assert other != pid
+
+    _with(story)
+
+
+def test_the_end_of_an_idle_connection_is_noticed_together_with_the_message_that_announces_it() -> None:
+    async def story(pool: Pool) -> None:
+        [(pid,)] = await _rows(pool, PID, 1)
+        # The loop stands still until the server has sent its message and closed the connection. Then it reads the socket once.
+        terminating = threading.Thread(target=_terminate, args=(pid,))
+        terminating.start()
+        terminating.join()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        [(other,)] = await _rows(pool, PID, 1)
+        assert other != pid
 
     _with(story)
 

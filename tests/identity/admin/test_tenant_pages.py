@@ -95,6 +95,16 @@ def test_a_domain_is_served_after_an_operator_has_marked_it_as_verified(operator
     assert match.tenant_id == tenant.pk
 
 
+def test_the_page_of_a_domain_shows_its_dns_record_until_the_domain_is_verified(operator: Client, tenant: Tenant) -> None:
+    domain = add_domain(tenant_id=tenant.pk, host=f"login.{tenant.pk}.example.test")
+    page = reverse("admin:identity_customdomain_change", args=(quote(domain.pk),))
+    assert "must contain" in operator.get(page).content.decode()
+
+    operator.post(action(domain, "verify"))
+
+    assert "must contain" not in operator.get(page).content.decode()
+
+
 def test_the_canonical_domain_cannot_be_removed(operator: Client, tenant: Tenant) -> None:
     domain = CustomDomain.objects.of(tenant.pk).get()
     page = operator.post(reverse("admin:identity_customdomain_delete", args=(quote(domain.pk),)), {"post": "yes"}, follow=True)

@@ -6,6 +6,14 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="foundation-canceled-pool-worker",
+        at="foundation.database.prepared_statements:_UntilCanceled.get",
+        old="raise asyncio.CancelledError",
+        new="pass",
+        rule="A process whose event loop closes while its pool opens a connection ends.",
+        tests=("tests/foundation/database/test_prepared_statements.py",),
+    ),
+    Mutant(
         name="foundation-sent-script-kept",
         at="foundation.database.sent_scripts:ScriptSender.send",
         old="self._usual = connection.connection",
