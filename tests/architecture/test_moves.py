@@ -1,4 +1,7 @@
-"""A move carries every table with rows of tenants. The tests fail if a new table, key or encrypted value is not declared for a move."""
+"""A move carries every table with rows of tenants, unless a reason is declared for leaving the table out.
+
+The tests fail if a new table, key or encrypted value is not declared for a move.
+"""
 
 from __future__ import annotations
 

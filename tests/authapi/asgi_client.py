@@ -136,7 +136,7 @@ def post(
     host: str | None = None,
     address: str = "192.0.2.1",
 ) -> Received:
-    """POST to a hot endpoint of a tenant. The body is form-encoded unless `as_json`."""
+    """POST to an endpoint that `config.asgi` serves without Django. The body is form-encoded unless `as_json`."""
     body = json.dumps(form) if as_json else urlencode(form)
     kind = "application/json" if as_json else FORM
     return send(

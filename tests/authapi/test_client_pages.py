@@ -255,7 +255,7 @@ def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, 
 
 
 @pytest.mark.parametrize("app_type", ["regular_web", "spa", "native"])
-def test_the_programs_of_logins_request_tokens_for_the_api_that_is_granted_for_users(
+def test_the_example_programs_of_an_application_request_tokens_for_the_api_that_is_granted_for_users(
     browser: Browser, tenant: Tenant, app_type: str
 ) -> None:
     client, _ = create_client(
@@ -314,7 +314,7 @@ def test_a_client_with_more_requirements_than_authentication_gets_only_the_snipp
     assert "The manual has example programs" in shown.content.decode()
 
 
-def test_a_machine_gets_its_programs_although_logins_must_push_their_requests(browser: Browser, tenant: Tenant) -> None:
+def test_the_page_of_a_machine_client_has_programs_even_if_the_tenant_requires_pushed_requests(browser: Browser, tenant: Tenant) -> None:
     robot = granted_client(tenant)
     update_tenant_settings(tenant_id=tenant.pk, changes={"require_pushed_authorization_requests": True})
     forget_all()

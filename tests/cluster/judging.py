@@ -37,7 +37,7 @@ def main(stream_id: str, directory: Path, *, is_lossy: bool) -> None:
 
 
 def assert_nothing_overtaken(stream: EventStream, directory: Path, *, is_lossy: bool) -> None:
-    """Check that a run for an event begins only after the destination accepted all earlier events of the document of the event."""
+    """Check that a run for an event begins only after the destination accepted all earlier events of the same document."""
     positions = dict(Delivery.objects.filter(stream_id=stream.pk).values_list("event_id", "position"))
     waiting: dict[str, list[int]] = defaultdict(list)
     keys = {line["event"]: line["key"] for line in recorded(directory)}

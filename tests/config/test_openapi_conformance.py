@@ -47,7 +47,8 @@ _GENERATION: dict[str, Any] = {
 }
 # Generate no unknown parameters: Schemathesis would expect a refusal, and the service ignores unknown parameters.
 _GENERATION["allow-extra-parameters"] = False
-# Instead of this check, `refused_for_a_reason` checks that valid requests are accepted, or refused for a known reason.
+# Schemathesis would check that valid requests are always accepted. Instead, `refused_for_a_reason` checks that they are accepted, or
+# refused for a known reason.
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}
 # A response of `/events` never ends, so the test reads up to the first message. The schema of a message describes the JSON of its data.
 _EVENTS = {"include-path": "/events", "max-stream-events": 1, "checks": {"response_schema_conformance": {"enabled": False}}}

@@ -39,7 +39,7 @@ def written(task: str, arguments: list[Any], **options: Any) -> dict[str, Any]:
 def test_a_message_that_celery_writes_for_a_task_is_read(task: str, options: dict[str, Any]) -> None:
     sent = written(task, ["an-id", "another"], **options)
     assert is_task_message(sent, app.tasks)
-    # After a worker died, Redis delivers the message again, with the member `redelivered`.
+    # If a worker was killed before it acknowledged a message, the message arrives again, with the member `redelivered`.
     sent["headers"]["redelivered"] = sent["properties"]["delivery_info"]["redelivered"] = True
     assert is_task_message(sent, app.tasks)
 

@@ -120,12 +120,12 @@ FIXED = {
     "provider": "google-authenticator",
     "factor": "otp",
 }
-# On this path, `user_id` is not the id of a row of its own. The service looks for it among the identities of the user with the id `id`.
+# On this path, `user_id` is not the key of a separate row. The service searches for this value among the identities of the user `id`.
 _WITHIN_A_USER = "users/{id}/identities/{provider}/{user_id}"
 _TABLES = "SELECT table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND table_schema = 'public' ORDER BY 1"
 # Tables that change without a call, because another thread numbers recorded events a moment later.
 _NUMBERING = frozenset({"events_head", "events_logentry", "events_outbox"})
-# The administrative lines. A tenant reads there the requests of its own clients, including refused requests.
+# The table of the administrative lines, which also describe refused writes of the clients of a tenant.
 LOG = "authapi_administrativeline"
 _DIGEST = """SELECT '{0}', md5(string_agg(row::text, '|' ORDER BY row::text)) FROM "{0}" row WHERE tenant_id = %s"""
 

@@ -1,4 +1,7 @@
-"""Streams while the database or Redis is unavailable: heartbeats with their position, and the delivery of every event afterwards."""
+"""Streams deliver every event, even if the database closes all connections or Redis is unavailable.
+
+They keep no database connection open, and a process can serve only streams.
+"""
 
 from __future__ import annotations
 

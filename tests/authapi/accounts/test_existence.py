@@ -1,4 +1,4 @@
-"""No request may reveal whether an account exists: the service runs the same statements and checks the same number of hashes.
+"""No request may reveal whether an account exists: the service runs the same statements and checks the same number of hashes in both cases.
 
 These tests count statements and hashes in the web application. They do not measure time, because time varies on a busy machine.
 """
@@ -141,7 +141,7 @@ def cost_of(work: Callable[[], Any]) -> tuple[Cost, Any]:
 
 @pytest.mark.parametrize("asked", REQUESTS)
 def test_a_request_costs_the_same_whether_or_not_the_account_exists(client: Client, asked: str) -> None:
-    # Fills the caches of the process before the measurement, such as the cache of the hash parameters in use.
+    # Before the measurement, this request fills the caches of the process, such as the cache of the hash parameters in use.
     REQUESTS[asked](client, "first@example.test")
     known, told_known = cost_of(lambda: REQUESTS[asked](client, HERE))
     unknown, told_unknown = cost_of(lambda: REQUESTS[asked](client, GONE))

@@ -100,7 +100,7 @@ def test_a_suspicious_address_at_the_token_endpoint_gets_the_time_of_the_next_at
     assert told(post(tenant.pk, "/oauth/token", password_form)) == (429, "1", "0", "90")
 
 
-def test_a_blocked_account_at_the_token_endpoint_has_no_remaining_attempts(tenant: Tenant, password_form: dict[str, str]) -> None:
+def test_a_blocked_account_at_the_token_endpoint_gets_zero_remaining_attempts(tenant: Tenant, password_form: dict[str, str]) -> None:
     protect(tenant.pk, max_attempts=1)
     assert post(tenant.pk, "/oauth/token", {**password_form, "password": "wrong"}).status == 403
     status, _, remaining, seconds = told(post(tenant.pk, "/oauth/token", password_form))
@@ -125,7 +125,7 @@ def test_a_login_page_that_refuses_a_request_shows_the_limit_of_logins(login: Lo
     assert told(login.log_in(login.ask())) == (429, "1", "0", "6")
 
 
-def test_a_login_page_of_a_blocked_account_shows_no_remaining_attempts(login: Login) -> None:
+def test_a_login_page_of_a_blocked_account_shows_zero_remaining_attempts(login: Login) -> None:
     protect(login.tenant.pk, max_attempts=1)
     login.log_in(login.ask(), password="wrong")
     status, _, remaining, seconds = told(login.log_in(login.ask()))

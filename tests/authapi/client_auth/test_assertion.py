@@ -152,7 +152,7 @@ def test_an_algorithm_other_than_that_of_the_key_is_refused(tenant: Tenant, algo
 
 
 def test_the_public_key_is_not_accepted_as_a_secret(tenant: Tenant) -> None:
-    # Algorithm confusion: HS256 with the text of the public key.
+    # Algorithm confusion: HS256 with the text of the public key as its secret.
     client = signer(tenant)
     header = _base64(b'{"alg":"HS256"}')
     signed = f"{header}.{client.assertion().split('.')[1]}"

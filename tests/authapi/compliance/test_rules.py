@@ -84,8 +84,8 @@ def token_in_form(bank: Bank) -> str:
     return told(bank.profile(None, method="POST", headers={"Content-Type": FORM}, body=body))
 
 
-# For each rule, a function that breaks the rule as a client of the first level that has the rule. The function returns the error text,
-# or "" if the request succeeds.
+# For each rule, a function that makes a client break the rule. The level of the client is the first of the `LEVELS` with this rule. The
+# function returns the error text, or "" if the request succeeds.
 ACTS: dict[str, Callable[[Bank], str]] = {
     "PRIVATE_KEY_JWT": secret,
     "MUTUAL_TLS": secret,
@@ -118,7 +118,7 @@ ACTS: dict[str, Callable[[Bank], str]] = {
     "PS256_ACCESS_TOKENS": token_for_odd_api,
     "TOKEN_IN_HEADER": token_in_form,
 }
-# Requests that are refused even after their rule is removed: another check refuses them, with this text.
+# Rules whose request is refused even after the rule is removed, because another check refuses it. The value is the text of that refusal.
 REFUSED_OTHERWISE = {
     "HYBRID_GRANTS": "not allowed for the client",
     "REQUEST_KEYS": "a registered key",

@@ -1,4 +1,4 @@
-"""Request bodies: forms and JSON are equivalent, and unset values are dropped."""
+"""Request bodies: forms and JSON are parsed to the same members. Values that mean "not set", such as `undefined`, are dropped."""
 
 from __future__ import annotations
 

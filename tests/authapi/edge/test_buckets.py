@@ -1,4 +1,4 @@
-"""Token buckets: a burst, then one token at a time. Processes share a bucket through Redis and also work without Redis."""
+"""Token buckets allow a burst, and then refill one token at a time. Processes share a bucket through Redis and also work without Redis."""
 
 from __future__ import annotations
 

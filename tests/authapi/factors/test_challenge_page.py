@@ -244,7 +244,7 @@ def test_too_many_messages_are_refused_and_the_response_states_the_limit(walk: W
     assert len(messages_of(walk.at.tenant)) == 10
 
 
-def test_a_mailed_code_is_accepted_as_second_factor_and_its_methods_are_stored(walk: Walk) -> None:
+def test_a_mailed_code_is_accepted_as_second_factor_and_the_session_stores_the_methods_of_the_login(walk: Walk) -> None:
     page = sent_page(walk, kind="email", address="ada@example.test")
     assert "a…@example.test" in page.text
     assert "code" in walk.browser.submit(page, code=sent_code(walk.at.tenant)).answer

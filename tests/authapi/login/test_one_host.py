@@ -1,4 +1,4 @@
-"""Staff and end users log in on one host, such as a loopback address. Both logins in one browser are independent."""
+"""Staff and end users log in on one host, such as a loopback address. If one browser has both logins, neither login affects the other."""
 
 from __future__ import annotations
 

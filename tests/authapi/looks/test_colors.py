@@ -1,4 +1,4 @@
-"""The colors that are readable on another color, and the correction of unreadable colors."""
+"""Colors: whether a text color is readable on its background, and how the service corrects unreadable colors."""
 
 from __future__ import annotations
 

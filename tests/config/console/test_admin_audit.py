@@ -25,7 +25,8 @@ from tests.management import Management
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 WRITABLE = [model for model in MODELS if not isinstance(site.get_model_admin(model), ReadOnlyAdmin)]
-# All actions. Actions on users and tenants come last, and among them suspensions and deletions, because they end rows of other actions.
+# All actions. Actions on users and tenants come last, because some of them end or delete rows that other actions need. For the same
+# reason, suspensions and deletions come last within each group.
 ACTIONS = sorted(
     ((model, action) for model in MODELS for action in getattr(site.get_model_admin(model), "object_actions", ())),
     key=lambda found: (found[0] in (User, Tenant), found[1].name in ("suspend", "delete")),
@@ -138,7 +139,7 @@ def test_a_button_on_any_page_adds_an_entry_with_its_name_and_reason(rows: Rows,
         acting = operator if action.for_operators_only else browser
         address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_action", args=(quote(row.pk), action.name))
         asked = acting.get(address)
-        # The state of the row does not offer this button, or an earlier button has deleted the row.
+        # The page has no such button for a row in this state, or an earlier button has deleted the row.
         if asked.status_code != 200:
             continue
         answer = acting.post(address, {**form_of(asked), "reason": "because of a test"})

@@ -1,6 +1,6 @@
 """No page of the admin needs more database queries than its row of `page_budgets.toml` allows, with many rows in its lists.
 
-`tests/peers/test_admin_console.py` checks the other column: the kilobytes that a browser loads.
+`tests/peers/test_admin_console.py` checks the other limit of each row: the kilobytes that a browser loads.
 """
 
 from __future__ import annotations

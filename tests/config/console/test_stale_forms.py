@@ -1,4 +1,4 @@
-"""A form overwrites a value that another account saved after the page was opened only if staff save the form a second time."""
+"""If another account changed a value after a page was opened, the form of this page overwrites the value only when it is saved twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ WEBHOOK = {
     "webhook_authorization": {"method": "bearer", "token": "never-to-be-seen-again-4711"},
 }
 STALE = "This value has changed since you opened the page."
-# Each page with a form that is not the page of a row: its route and its values, the button that saves, a field, and two new values.
+# Each page with a form that is not the page of a row: its route, the values of the route, the button that saves, a field, and two new
+# values.
 PAGES = {
     "branding": ("admin:authapi_branding", {}, {"save": "Save"}, "borders__widget_corner_radius", "7", "9"),
     "second factors": ("admin:authapi_second_factors", {}, {}, "remembered_days", "11", "12"),

@@ -1,4 +1,4 @@
-"""Child processes in a user namespace. Each test starts them from a separate process: a fork hook cannot be removed again."""
+"""Child processes in a user namespace. Each test starts them from a separate process, because no process can remove its fork hooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-# The exporter of traces registers such a hook: it starts a thread in each forked child.
+# The exporter of traces registers a fork hook like this one, which starts a thread in each forked child.
 THREAD_IN_EACH_CHILD = """
 import os, threading
 os.register_at_fork(after_in_child=lambda: threading.Thread(target=threading.Event().wait, daemon=True).start())

@@ -105,5 +105,5 @@ def test_killing_the_supervisor_ends_its_processes(running: Running) -> None:
     running.process.wait()
 
     until(lambda: not lives(running.pids("first")[0]))
-    # The second member ignores the SIGTERM that it got when the supervisor died, so the test kills it. Our services do not ignore SIGTERM.
+    # The second member ignores the SIGTERM that it got when the supervisor ended, so the test kills it. Our services do not ignore SIGTERM.
     os.kill(running.pids("second")[0], signal.SIGKILL)

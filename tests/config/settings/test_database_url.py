@@ -46,7 +46,7 @@ def test_a_socket_directory_has_no_keepalive_settings() -> None:
     assert "tcp_user_timeout" not in found["OPTIONS"]
 
 
-def test_a_server_that_died_silently_is_detected_within_seconds() -> None:
+def test_a_server_that_stops_answering_without_closing_its_connections_is_detected_within_seconds() -> None:
     options = database_settings("postgresql://u@db.example/identity", pool_size=0)["OPTIONS"]
 
     assert int(options["tcp_user_timeout"]) <= 15_000

@@ -1,4 +1,4 @@
-"""The provider under test as its clients see it: an issuer, its documents and its endpoints. All requests pass through the application."""
+"""The provider under test as its clients see it: an issuer, its documents and its endpoints. Requests run in-process, without a server."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ _CDR = "It belongs to the Consumer Data Right of Australia, whose arrangements a
 _CONNECT_ID = "It belongs to the profile of ConnectID Australia, which this service does not offer as a compliance level."
 _KSA = "It belongs to the profile of the Saudi central bank, which this service does not offer as a compliance level."
 _GRANT_MANAGEMENT = (
-    "Grant Management for OAuth 2.0 is a draft that this service does not implement; its discovery document names no endpoint."
+    "Grant Management for OAuth 2.0 is a draft that this service does not implement. The discovery document names no endpoint for it."
 )
 
 UNWRITTEN: dict[str, str] = {

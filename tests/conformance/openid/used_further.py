@@ -98,7 +98,7 @@ def use_delivery_mode(provider: Provider, value: str) -> None:
 
 
 def use_user_code_parameter(provider: Provider, value: bool) -> None:
-    """The value is false, so a request without the parameter must succeed: `use_backchannel_authentication_endpoint` sends one."""
+    """The value is false, so a request without the parameter must succeed. `use_backchannel_authentication_endpoint` sends it."""
     assert value is False
 
 

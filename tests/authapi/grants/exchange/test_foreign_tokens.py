@@ -256,7 +256,7 @@ def test_an_email_address_that_is_unverified_in_our_account_identifies_no_user(w
     assert refused(world.ask(world.token(email="eve@acme.example.test", email_verified=True))) == INVALID
 
 
-def test_a_user_of_another_connection_with_the_same_subject_is_not_used(world: World) -> None:
+def test_a_user_of_another_connection_with_the_same_subject_is_not_logged_in(world: World) -> None:
     other = create_connection(tenant_id=world.tenant.pk, name="other", strategy="oidc", options={"client_id": "x", "issuer": ISSUER})
     create_user(tenant_id=world.tenant.pk, connection=other, identifier="grace", email="grace@acme.example.test")
     assert refused(world.ask(world.token(sub="grace"))) == INVALID

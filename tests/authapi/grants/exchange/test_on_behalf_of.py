@@ -511,7 +511,7 @@ def test_the_proof_in_the_request_binds_the_new_token_when_the_subject_token_is_
     assert decoded(world.ask(world.subject(), headers=headers).json()["access_token"])[1]["cnf"] == {"jkt": prover.thumbprint}
 
 
-def test_the_discovery_document_lists_the_grant() -> None:
+def test_the_discovery_document_lists_the_grant_type_of_token_exchange() -> None:
     assert GRANT in server().grant_types
 
 

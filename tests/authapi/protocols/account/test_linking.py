@@ -1,4 +1,4 @@
-"""Linking a login of a provider at the account page: only after a new proof, only by the user, and with a return to the list."""
+"""Linking a login of a provider at the account page: only after a new proof, only by the user, who then returns to the linked logins."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def pass_second_step(account: Account) -> None:
 
 @pytest.fixture
 def strong(account: Account) -> Account:
-    """The account of a user with an authenticator app. The tenant requires the app only on request."""
+    """The account of a user with an authenticator app. The tenant requires a second factor only if an application requests it."""
     set_factors(account)
     factor(account.user)
     return account
@@ -68,7 +68,7 @@ def test_sensitive_sections_require_the_second_factor_even_in_a_remembered_brows
     assert strong.open("password").status == 200
 
 
-def test_sections_of_a_tenant_with_the_policy_never_require_no_second_factor(strong: Account) -> None:
+def test_sensitive_sections_require_no_second_factor_if_the_policy_of_the_tenant_is_never(strong: Account) -> None:
     set_factors(strong, SecondFactorPolicy.NEVER)
     assert strong.open("password").status == 200
 

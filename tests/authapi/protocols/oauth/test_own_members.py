@@ -1,7 +1,7 @@
 """No client can set the internal members of stored requests.
 
-A token or ticket that replaces a login (`access_token`, `login_ticket`) is ignored in a signed or pushed request, and besides such a
-request.
+If a request is signed or pushed, a token or ticket that replaces a login (`access_token`, `login_ticket`) is ignored, both inside the
+request and as a parameter in the URL.
 """
 
 from __future__ import annotations

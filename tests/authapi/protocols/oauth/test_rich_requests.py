@@ -48,7 +48,7 @@ OTHER = "urn:stock"
 
 @dataclass
 class Bank:
-    """A client of the tenant, a user at a browser, and an API with types."""
+    """A client of the tenant, a user at a browser, and an API with types of authorization details."""
 
     login: Login
     secret: str
@@ -225,7 +225,7 @@ def test_a_pushed_request_can_contain_details_as_json_and_as_text(bank: Bank) ->
     pusher = Pusher(bank.tenant, bank.login.client, bank.secret)
     for as_json, sent in ((False, json.dumps([PAYMENT])), (True, [PAYMENT])):
         handle = pusher.push(audience=API, authorization_details=sent, as_json=as_json).json()["request_uri"]
-        # Details in the URL besides the handle are ignored.
+        # The details in this URL are ignored, because the URL contains the handle of a pushed request.
         beside = {"client_id": bank.login.client.client_id, "request_uri": handle, "authorization_details": json.dumps([ACCOUNT])}
         page = bank.login.browser.get("/authorize", beside)
         page = bank.login.log_in(page) if "/u/login" in page.location else page

@@ -29,7 +29,7 @@ LEGACY = "http://auth0.com/oauth/legacy/grant-type/ro"
 
 
 def key_set(name: str = "registered", **changes: Any) -> dict[str, Any]:
-    # The type comes first, because test ids use the beginning of the text, and the numbers of a key differ in each process.
+    # `kty` comes first: the id of a test contains the beginning of this text and must be the same in each process, but the numbers differ.
     return {"keys": [{"kty": "RSA", **RSAKey.import_key(private_key(name)).as_dict(private=False), "kid": name, **changes}]}
 
 

@@ -320,7 +320,8 @@ def test_a_posted_message_of_an_unsupported_type_is_refused(application: Applica
 
 
 def test_an_application_gets_no_assertion_for_another_application(application: Application) -> None:
-    # The audience is the Issuer of the request. Otherwise, this application could present the assertion to the other application.
+    # The audience of an assertion is the Issuer of the request. If an application could send the Issuer of another application, it would
+    # get an assertion that the other application accepts.
     saml_client(application.tenant, callbacks="https://other.example.test/acs", settings={"client_aliases": ["urn:other"]})
     page = application.ask(authn_request(issuer="urn:other"))
     assert page.status == 400

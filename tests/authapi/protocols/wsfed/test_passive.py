@@ -98,7 +98,8 @@ def test_the_realm_identifies_the_application_if_the_path_does_not(
 
 
 def test_an_application_gets_no_token_for_another_application(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
-    # The audience is the realm. Otherwise, the application at this URL could present the token to the other application.
+    # The audience of a token is the realm of the request. If an application could send the realm of another application, it would get a
+    # token that the other application accepts.
     other, _ = web_client(
         tenant, redirect_uris="https://b.example.test/", settings={"addons": {"wsfed": {}}, "client_aliases": ["https://b.example.test/"]}
     )

@@ -59,7 +59,10 @@ def deliver(stream: EventStream, count: int, state: str) -> None:
 
 
 def bury(stream: EventStream, count: int, fingerprint: str) -> None:
-    """Create dead letters with one fingerprint. The positions depend on its length, so each call for a stream needs another length."""
+    """Create dead letters with one fingerprint.
+
+    Their log positions depend on the length of the fingerprint. So each call for the same stream needs a fingerprint of another length.
+    """
     for number in range(count):
         event = {"event_id": f"evt_{number}", "event_type": "user.created", "key": f"user:{fingerprint}{number}"}
         place = {"stream_id": stream.pk, "tenant_id": stream.tenant_id}

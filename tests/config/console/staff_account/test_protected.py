@@ -1,6 +1,6 @@
 """Every button, form and list action of the admin either requires a recent proof or is listed as requiring none.
 
-This test fails for a new button, form or action until it is in one of the two lists.
+The tests fail for a new button, form or action until it is listed with or without a proof.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.config.console.staff_account.sessions import grow_old
 from tests.factories.admin import Rows, browser_of, new_staff
 from tests.factories.models.identity import ConnectionFactory
 
-# Buttons that show, create or change secrets, that change which staff may sign in, or that end a tenant.
+# Buttons that require a proof: they show, create or change secrets, change which staff may sign in, or end a tenant.
 BUTTONS = {
     ("authapi.apiresource", "rotate-signing-secret"),
     ("authapi.client", "rotate-secret"),
@@ -93,7 +93,7 @@ OTHER_BUTTONS = {
     "provisioning.action": {"deploy"},
     "provisioning.accountlink": {"confirm", "forget"},
     "provisioning.actionversion": {"deploy"},
-    # A button for one dead letter. Actions on many dead letters require a proof.
+    # These buttons change one dead letter. Redelivering many dead letters requires a proof.
     "provisioning.deadletter": {
         *("redeliver", "redeliver_current", "redeliver_forced"),
         *("acknowledge", "ignore", "resolve", "open_again"),
