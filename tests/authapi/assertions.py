@@ -43,7 +43,7 @@ class Signer:
     registered: Registered
 
     def assertion(self, *, algorithm: str = "RS256", key: str = "first", header: dict[str, Any] | None = None, **changes: Any) -> str:
-        """Return an assertion with the claims that client libraries send. `changes` replaces or adds claims; None removes a claim."""
+        """Return an assertion with the claims that client libraries send. `changes` overrides them; None removes a claim."""
         now = int(time.time())
         claims = {
             "iss": self.registered.client_id,

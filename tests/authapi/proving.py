@@ -78,7 +78,7 @@ class Prover:
         return thumbprint_of(self.jwk)
 
     def proof(self, method: str, address: str, *, token: str = "", header: dict[str, Any] | None = None, **changes: Any) -> str:
-        """Return a valid proof for a request, with changed claims. None removes a claim."""
+        """Return a valid proof for a request. `changes` overrides its claims; None removes a claim."""
         claims = {"jti": secrets.token_urlsafe(12), "htm": method, "htu": address, "iat": int(time.time())}
         if token:
             claims["ath"] = encoded(hashlib.sha256(token.encode()).digest())

@@ -23,7 +23,7 @@ class Pusher:
     secret: str
 
     def form(self, **changes: Any) -> dict[str, Any]:
-        """Return the fields of a valid request with changes. None removes a field."""
+        """Return the fields of a valid request. `changes` overrides them; None removes a field."""
         fields = {
             "client_id": self.client.client_id,
             "client_secret": self.secret,

@@ -91,7 +91,7 @@ def test_only_an_api_with_a_secret_offers_a_new_secret(browser: Browser, signed:
     assert "Create new signing secret" not in menu_of(head_of(browser, unsigned))
 
 
-def test_the_management_api_is_granted_and_neither_changed_nor_deleted(browser: Browser, tenant: Tenant) -> None:
+def test_the_page_of_the_management_api_offers_a_grant_and_neither_a_change_nor_a_deletion(browser: Browser, tenant: Tenant) -> None:
     head = head_of(browser, ensure_management_api(tenant.pk))
     assert [text for text, _ in primary_of(head)] == ["Grant to a client"]
     assert menu_of(head) == ["Request a token", "History"]

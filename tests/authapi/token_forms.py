@@ -10,7 +10,7 @@ from tests.factories.authapi import Registered, host_of
 
 
 def form_of(tenant: Tenant, registered: Registered, **changes: Any) -> dict[str, Any]:
-    """Return the fields of a valid request with changes. None removes a field."""
+    """Return the fields of a valid request. `changes` overrides them; None removes a field."""
     fields = {
         "grant_type": "client_credentials",
         "client_id": registered.client_id,

@@ -74,7 +74,7 @@ class Deliveries:
 
 @contextmanager
 def delivering(world: ServiceWorld, tenant: Seeded, directory: Path, *, is_lossy: bool = False, **variables: str) -> Iterator[Deliveries]:
-    """Deliver the events of the tenant during the block, and judge all deliveries after the block. `variables` configure the worker."""
+    """Deliver the events of the tenant during the block, and judge all deliveries after the block. `variables` configures the worker."""
     # Disable the streams of earlier tests, whose servers no longer run.
     world.query("UPDATE events_eventstream SET status = 'disabled'")
     with running_scim_server() as server:

@@ -86,7 +86,7 @@ def _is_valid(index: str) -> bool:
         return database.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [index]).fetchone() == (True,)
 
 
-def test_a_concurrent_index_waits_longer_than_the_lock_timeout_for_older_transactions(table: str) -> None:
+def test_creating_an_index_concurrently_may_wait_for_older_transactions_longer_than_the_lock_timeout(table: str) -> None:
     statement = f"CREATE INDEX CONCURRENTLY {table}_number ON {table} (number)"
     failures: list[Exception] = []
 

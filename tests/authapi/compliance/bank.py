@@ -94,7 +94,7 @@ class Bank:
         return {name: value for name, value in sent.items() if value is not None}
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """Return the parameters of a valid authorization request with changes; None removes a parameter."""
+        """Return the parameters of a valid authorization request. `changes` overrides them; None removes a parameter."""
         good = {
             "response_type": "code id_token" if self.is_fapi_1 else "code",
             "redirect_uri": CALLBACK,
@@ -115,7 +115,7 @@ class Bank:
         return jwt.encode(header, claims, RSAKey.import_key(private_key(key)), algorithms=[algorithm])
 
     def push(self, *, assertion: str = "", signed: dict[str, Any] | None = None, is_signed: bool | None = None, **changes: Any) -> Received:
-        """Push a request, which is signed if the level requires signed requests; `signed` changes the request object."""
+        """Push a request. Without `is_signed`, the level decides whether it is signed. `signed` overrides claims of the request object."""
         sent = self.request(**changes)
         if self.is_fapi_1 if is_signed is None else is_signed:
             sent = {"request": self.request_object(sent, **(signed or {}))}

@@ -68,7 +68,7 @@ def test_leased_requests_expire_with_their_window() -> None:
     assert hit(leases, redis, window=2) == before + 1
 
 
-def test_two_threads_never_get_the_same_number() -> None:
+def test_two_threads_never_take_the_same_place_in_a_window() -> None:
     leases, redis, found = RateLeases(), Redis(), []
     start = threading.Barrier(8)
 

@@ -1,4 +1,4 @@
-"""Effects of a removed factor on challenges, sessions and remembered browsers."""
+"""Effects of a removed factor on challenges, sessions and remembered browsers, and of a link between users on their factors."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def test_a_wrong_code_runs_the_same_statements_whether_or_not_the_account_exists
     assert not any("identity_user" in text for text in known)
 
 
-def test_a_start_runs_the_same_statements_whether_or_not_the_account_exists(door: Door) -> None:
+def test_a_request_for_a_code_runs_the_same_statements_whether_or_not_the_account_exists(door: Door) -> None:
     connection = set_options(door.email, disable_signup=True)
     create_user(tenant_id=door.tenant.pk, connection=connection, email=ADA)
 

@@ -25,7 +25,7 @@ def labels() -> set[str]:
     return {model._meta.label_lower for model in site._registry}
 
 
-def test_every_list_has_one_short_sentence_and_no_sentence_is_unused(labels: set[str]) -> None:
+def test_every_list_has_one_short_sentence_and_every_sentence_belongs_to_a_list(labels: set[str]) -> None:
     assert set(ABOUT) == labels
     assert [text for text in ABOUT.values() if not text.endswith(".") or len(text) > 140] == []
 
@@ -36,7 +36,7 @@ def test_every_list_has_the_name_that_the_navigation_shows() -> None:
     assert {label: title for label, title in named.items() if title} == NAMES
 
 
-def test_every_name_of_rows_belongs_to_a_list(labels: set[str]) -> None:
+def test_every_model_with_its_own_name_for_rows_has_a_list(labels: set[str]) -> None:
     assert set(ROWS) <= labels
 
 

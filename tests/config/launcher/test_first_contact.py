@@ -1,4 +1,4 @@
-"""Errors and output of the first command: a missing Python, a misspelled variable of make, and the lines that `make up` prints."""
+"""Errors of the first command, such as `make up`: a missing or unsupported Python, and a misspelled variable of make."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_the_scim_server_can_be_stopped_alone_and_stays_stopped_until_it_is_star
     assert len(checkout.pids("scim")) == 1
 
 
-def test_down_stops_everything_and_the_next_start_keeps_the_data(checkout: Checkout, block: str) -> None:
+def test_make_down_stops_everything_and_the_next_make_up_finds_the_data(checkout: Checkout, block: str) -> None:
     before, processes = checkout.facts(), checkout.everything()
 
     assert checkout.run("down").stdout == "Everything has stopped.\n"
@@ -232,7 +232,7 @@ def test_killing_the_supervisor_leaves_no_orphaned_process(checkout: Checkout, b
     until(lambda: not [pid for pid in processes if lives(pid)], seconds=60)
 
 
-def test_reset_asks_for_confirmation_and_then_removes_the_data(checkout: Checkout, block: str) -> None:
+def test_make_reset_asks_for_confirmation_and_then_removes_the_data(checkout: Checkout, block: str) -> None:
     unanswered = subprocess.run(
         [sys.executable, "-m", "config.launcher", "reset"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""The launcher's Valkey server keeps its data across a restart, is reachable only by its owner, and stops with its parent process."""
+"""The launcher's Valkey server keeps its data across a restart, is reachable only by its owner, and starts despite a stale pid file."""
 
 from __future__ import annotations
 

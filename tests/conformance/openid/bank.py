@@ -59,7 +59,7 @@ class Bank:
     # --- Authentication and proofs ------------------------------------------------------------------------------------------------
 
     def assertion(self, *, algorithm: str = ALGORITHM, key: str = "", **changes: Any) -> str:
-        """Return a valid client assertion with changed claims. None removes a claim."""
+        """Return a valid client assertion. `changes` overrides its claims; None removes a claim."""
         now = int(time.time())
         good = {"iss": self.client_id, "sub": self.client_id, "aud": self.provider.issuer, "jti": secrets.token_urlsafe(16)}
         claims = good | {"iat": now, "nbf": now, "exp": now + 120} | changes
@@ -88,7 +88,7 @@ class Bank:
     # --- Pushing and the authorization endpoint ---------------------------------------------------------------------------------
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """Return the parameters of a valid request with changes. None removes a parameter."""
+        """Return the parameters of a valid request. `changes` overrides them; None removes a parameter."""
         self.verifier = secrets.token_urlsafe(48)
         good = {
             "response_type": "code",
@@ -105,7 +105,7 @@ class Bank:
     def request_object(
         self, *, algorithm: str = ALGORITHM, key: str = "", parameters: Mapping[str, Any] | None = None, **changes: Any
     ) -> str:
-        """Return a signed request with these parameters, and with changed claims. None removes a claim."""
+        """Return a signed request with these parameters. `changes` overrides its claims; None removes a claim."""
         now = int(time.time())
         good = {"iss": self.client_id, "aud": self.provider.issuer, "client_id": self.client_id, "nbf": now, "exp": now + 120}
         claims = {**good, **(self.request() if parameters is None else parameters), **changes}

@@ -60,7 +60,7 @@ class RelyingParty:
     # --- The authorization endpoint ------------------------------------------------------------------------------------------
 
     def request(self, **changes: Any) -> dict[str, Any]:
-        """Return the parameters of a valid request with changes. None removes a parameter."""
+        """Return the parameters of a valid request. `changes` overrides them; None removes a parameter."""
         good = {
             "client_id": self.client.client_id,
             "redirect_uri": CALLBACK,

@@ -14,7 +14,7 @@ ERRORS = ("invalid_request", "invalid_request_object")
 
 
 def pushed(bank: Bank, **changes: Any) -> Page:
-    """Push a signed request with changed claims. None removes a claim."""
+    """Push a signed request. `changes` overrides its claims; None removes a claim."""
     return bank.push_fields({"request": bank.request_object(**changes)})
 
 

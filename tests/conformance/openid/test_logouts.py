@@ -40,7 +40,7 @@ def receiver() -> Iterator[MisbehavingServer]:
 
 
 def leave(rp: RelyingParty, outcome: Outcome | None = None, **changes: Any) -> Page:
-    """Send the browser to the end session endpoint with all parameters and changes. None removes a parameter."""
+    """Send the browser to the end session endpoint with all parameters. `changes` overrides them; None removes a parameter."""
     good = {"id_token_hint": outcome.id_token if outcome else None, "post_logout_redirect_uri": LOGGED_OUT, "state": STATE}
     sent = {name: value for name, value in (good | changes).items() if value is not None}
     return rp.browser.get(urlsplit(rp.provider.metadata["end_session_endpoint"]).path, sent)

@@ -42,7 +42,7 @@ def jwk_of(key: str, *, kid: str) -> dict[str, Any]:
 
 
 def ask(provider: Provider, **metadata: Any) -> Page:
-    """Send a registration. None removes a member."""
+    """Send a registration with valid metadata. `metadata` overrides its members; None removes a member."""
     good = {"redirect_uris": [CALLBACK], "grant_types": ["authorization_code", "refresh_token"], "client_name": "Registered"}
     body = json.dumps({name: value for name, value in (good | metadata).items() if value is not None}).encode()
     return provider.ask("POST", provider.metadata["registration_endpoint"], headers={"Content-Type": "application/json"}, body=body)

@@ -32,7 +32,7 @@ def token_of(old: OldClient) -> str:
 
 
 def target_of(old: OldClient, *, allows: bool = True, **settings: Any) -> Client:
-    """Create another client of the tenant, at which users can log in."""
+    """Create another client at which users can log in. With `allows`, it allows delegation by the client of `old`."""
     allowed = [old.client.client_id] if allows else []
     client, _ = create_client(tenant_id=old.tenant.pk, name="Target", settings={"allowed_clients": allowed, **settings})
     enabled = [old.client.client_id, client.client_id]

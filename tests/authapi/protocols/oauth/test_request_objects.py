@@ -53,7 +53,7 @@ def login(tenant: Tenant, pusher: Pusher) -> Login:
 
 
 def register(client: Client, *, key: str = "first", algorithm: str = "RS256", required: bool = False) -> ClientCredential:
-    """Register this key for signed requests of a client."""
+    """Register this key for signed requests of a client. With `required`, the client must sign its requests."""
     new = NewCredential(type=ClientCredential.Type.PUBLIC_KEY, pem=public_pem(key), algorithm=algorithm)
     credential = create_credential(tenant_id=client.tenant_id, client_id=client.client_id, new=new)
     signed = {"required": required, "credentials": [{"id": credential.pk}]}
@@ -65,7 +65,7 @@ def register(client: Client, *, key: str = "first", algorithm: str = "RS256", re
 def request_object(
     login: Login, *, key: str = "first", algorithm: str = "RS256", header: dict[str, Any] | None = None, **changes: Any
 ) -> str:
-    """Return a signed request of the client with changed claims. None removes a claim."""
+    """Return a signed request of the client. `changes` overrides its claims; None removes a claim."""
     now = int(time.time())
     good = {
         "iss": login.client.client_id,

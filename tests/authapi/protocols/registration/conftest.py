@@ -37,7 +37,7 @@ class Door:
         return send(HOT_ENDPOINTS[REGISTER], method, host=host, headers=headers, chunks=(body,), address=address, query=query)
 
     def ask(self, **changes: Any) -> Received:
-        """Register with valid metadata and changes. None removes a member."""
+        """Register with valid metadata. `changes` overrides its members; None removes a member."""
         members = {"client_name": "Films", "redirect_uris": [CALLBACK], **changes}
         return self.send("POST", **{name: value for name, value in members.items() if value is not None})
 
@@ -54,7 +54,7 @@ class Door:
         return self.send(method, token=token, client_id=named)
 
     def replace(self, **changes: Any) -> Received:
-        """Replace the current metadata with valid metadata."""
+        """Replace the current metadata with valid metadata. `changes` overrides its members; None removes a member."""
         members = {"client_id": self.answer["client_id"], "client_name": "Films", "redirect_uris": [CALLBACK], **changes}
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.answer['registration_access_token']}"}
         sent = {name: value for name, value in members.items() if value is not None}

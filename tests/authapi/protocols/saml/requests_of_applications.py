@@ -19,7 +19,7 @@ OTHER_SIGNER = Signer(key("second"), trusted("second"))
 
 
 def authn_request(*content: Element, issuer: str | None = "urn:sp", **attributes: str | None) -> Element:
-    """Return an AuthnRequest with additional attributes. None removes an attribute."""
+    """Return an AuthnRequest with this content. `attributes` overrides its attributes; None removes an attribute."""
     shown = {"ID": "_request", "Version": "2.0", "IssueInstant": "2026-11-23T10:00:00Z", **attributes}
     named = element(qualified(SAML, "Issuer"), None, issuer) if issuer is not None else None
     return element(qualified(SAMLP, "AuthnRequest"), shown, named, *content)

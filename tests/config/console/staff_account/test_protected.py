@@ -167,7 +167,7 @@ def test_every_masked_field_is_declared_to_require_a_proof_or_not() -> None:
 
 
 def assert_asks_for_proof(browser: Client, address: str, *, by_get: bool = True, sent: dict[str, str] | None = None) -> None:
-    """Assert that GET and POST both redirect to the page that requests a proof."""
+    """Assert that POST, and GET if `by_get`, redirect to the page that requests a proof."""
     for answer in [browser.post(address, sent or {"post": "yes"}), *([browser.get(address)] if by_get else [])]:
         assert answer.status_code == 302, address
         assert answer.headers["location"].startswith("/admin/account/prove/?next="), address
