@@ -121,7 +121,7 @@ def test_a_missing_scope_gets_403_and_the_answer_names_a_sufficient_scope(tenant
     }
 
 
-def test_a_method_of_a_view_that_names_no_scope_for_it_gets_500(tenant: Tenant, token: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_method_for_which_its_view_names_no_scope_gets_500(tenant: Tenant, token: str, caplog: pytest.LogCaptureFixture) -> None:
     status, body, _ = ask(tenant, token, "delete")
     assert (status, body["statusCode"]) == (500, 500)
     assert "names no scope for 'delete'" in caplog.text

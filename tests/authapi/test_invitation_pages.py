@@ -249,7 +249,7 @@ def test_an_invitation_of_a_deleted_organization_is_refused(browser: Browser, cl
     assert not Invitation.objects.of(client.tenant_id).exists()
 
 
-def test_an_auditor_sees_the_invitations_of_the_tab_without_the_form_and_without_links_that_change_them(
+def test_an_auditor_sees_the_invitations_of_the_tab_but_no_form_and_no_links_that_change_invitations(
     client: Client, acme: Organization
 ) -> None:
     row = open_invitation(client, acme)

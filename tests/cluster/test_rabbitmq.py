@@ -59,7 +59,7 @@ def test_a_worker_reads_its_messages_from_rabbitmq_and_rejects_forged_messages(
         worker.kill()
 
 
-def test_deliveries_survive_a_killed_rabbitmq(tenant: Tenant, broker: RabbitMQ, redis_server: RedisServer, directory: Path) -> None:
+def test_no_delivery_is_lost_when_rabbitmq_is_killed(tenant: Tenant, broker: RabbitMQ, redis_server: RedisServer, directory: Path) -> None:
     make_stream(tenant)
     keys = [f"user:{tenant.pk}-{number}" for number in range(5)]
     worker = Worker(directory, redis_server.url, BROKER_URL=broker.url)

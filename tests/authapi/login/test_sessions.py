@@ -228,7 +228,7 @@ def test_a_session_can_begin_only_in_the_tenant_of_its_connection(tenant: Tenant
         )  # fmt: skip
 
 
-def test_sessions_and_tokens_of_an_identity_end_when_it_is_unlinked(user: User, tenant: Tenant) -> None:
+def test_sessions_and_tokens_of_an_identity_end_when_the_identity_is_unlinked(user: User, tenant: Tenant) -> None:
     client, _ = web_client(tenant)
     elsewhere = create_connection(tenant_id=tenant.pk, name="elsewhere", strategy="oidc")
     second = create_user(tenant_id=tenant.pk, connection=elsewhere, identifier="ada", email="ada@elsewhere.test")

@@ -44,7 +44,7 @@ def test_every_icon_of_a_template_is_in_the_sprite() -> None:
     assert used <= set(icon_names())
 
 
-def test_only_a_cell_without_a_value_is_marked_so_that_a_phone_hides_it() -> None:
+def test_only_a_cell_without_a_value_is_marked_as_hidden_on_phones() -> None:
     header = {"text": "deletion", "class_attrib": ' class="column-deletion"'}
     assert (
         labelled(mark_safe('<td class="field-deletion">-</td>'), header)
