@@ -50,7 +50,8 @@ _GENERATION["allow-extra-parameters"] = False
 # Schemathesis would check that valid requests are always accepted. Instead, `refused_for_a_reason` checks that they are accepted, or
 # refused for a known reason.
 _CHECKS = {"positive_data_acceptance": {"enabled": False}}
-# A response of `/events` never ends, so the test reads up to the first message. The schema of a message describes the JSON of its data.
+# A response of `/events` stays open for minutes, so the test reads only up to the first message. The schema of a message describes the
+# JSON of its data.
 _EVENTS = {"include-path": "/events", "max-stream-events": 1, "checks": {"response_schema_conformance": {"enabled": False}}}
 _CONFIG = {"seed": 1, "request-timeout": 20, "generation": _GENERATION, "phases": _PHASES, "checks": _CHECKS, "operations": [_EVENTS]}
 CONFIG = SchemathesisConfig.from_dict(_CONFIG)
@@ -88,7 +89,7 @@ _REFUSED = {
 _FORMAL_CODES = {"invalid_body", "invalid_query_string", "invalid_uri"}
 # Parts of the messages of refusals whose reason no schema can express.
 _UNSAID = (
-    # Rules over several members of a synchronization, and the two languages of its match rule.
+    # Rules over several members of a synchronization, and the syntax of the attribute and the expression in its match rule.
     "A dry run or comparison cannot enable",
     "needs the expression it is compared with",
     "is not a path such as",

@@ -159,7 +159,7 @@ class Call:
 
 
 def calls() -> Iterator[Call]:
-    """Yield every operation of the document except the subscription, which does not end."""
+    """Yield every operation of the document except the subscription, whose response stays open."""
     for path, operations in orjson.loads(openapi_document())["paths"].items():
         for method, operation in operations.items():
             if path == "/events":

@@ -20,9 +20,9 @@ from tests.peers.proxies import proxy
 HEARTBEAT_SECONDS = 0.6
 
 
-# Every test runs once against each of these servers. `make test-peers` adds the servers that would make `make test` too slow.
+# A proxy or a pooler as an additional server: each would make `make test` too slow, so only `CONFORMANCE_SERVERS` can name it.
 _BEHIND_NGINX = "nginx"
-# The server connects to its database through PgBouncer in session mode.
+# This server connects to its database through PgBouncer in session mode.
 _BEHIND_PGBOUNCER = "pgbouncer"
 CHOSEN = os.environ.get("CONFORMANCE_SERVERS", "").split() or [*SERVERS]
 

@@ -226,7 +226,7 @@ def test_a_browser_cannot_confirm_a_setup_that_another_browser_began_with_the_sa
     assert 'class="key"' not in opened(thief, secret, at="totp").text
     assert sent(thief, secret, "totp", code=app_code(key)).status == 409
     planted = secret_on(chosen(thief, secret, "totp"))
-    # The setup of the second browser has replaced the first setup. Neither browser can confirm the setup of the other browser.
+    # The setup of the second browser has replaced the first setup. The first browser can confirm neither of the two setups.
     for browser, code in ((mine, app_code(key)), (mine, app_code(planted))):
         assert sent(browser, secret, "totp", code=code).status == 409
     assert devices_of(ada) == []

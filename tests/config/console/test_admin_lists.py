@@ -35,7 +35,7 @@ FAR = 350
 
 MODELS = sorted(site._registry, key=lambda model: model._meta.label_lower)
 GROWING = [model for model in MODELS if site.get_model_admin(model).grows]  # type: ignore[attr-defined]
-# Rows that staff create one by one, and tables with a few rows per tenant, stream or process.
+# Models whose lists need no bound: staff create their rows one by one, or a tenant, stream or process has only a few of them.
 SMALL = {
     "authapi.apiresource",
     "authapi.client",

@@ -145,7 +145,7 @@ def test_one_application_cannot_flood_a_mailbox_and_another_application_is_still
     assert int(center.start().headers["retry-after"]) > 0
     assert center.start(client_id=other.client_id, client_secret=secret).status == 200
     assert Job.objects.of(center.tenant.pk).count() == limits.MOST_OF_CLIENT_AND_USER + 1
-    # Expired requests no longer count as waiting, and the rate stays limited.
+    # Denied requests no longer count as waiting. After two more requests, the rate limit refuses further requests.
     for _ in range(2):
         CibaRequest.objects.of(center.tenant.pk).update(status=CibaRequest.Status.DENIED)
         assert center.start().status == 200

@@ -109,7 +109,7 @@ def test_too_many_requests_return_429_with_the_headers_of_the_rate_limit(login: 
     settings.ADDRESS_RATE_BURST = settings.ADDRESS_RATE_PER_SECOND = 1
     settings.ANONYMOUS_RATE_PER_SECOND = 1
     with time_machine.travel(NOON, tick=False):
-        # The IP address may send one request, and all anonymous callers of the tenant together may send two requests.
+        # The limit of the IP address allows one request. Two more requests count against the limit of all anonymous callers of the tenant.
         assert [login.ask().status for _ in range(3)] == [302, 302, 302]
         page = login.ask()
     assert (page.status, page.headers["x-ratelimit-remaining"]) == (429, "0")
