@@ -96,7 +96,7 @@ def published() -> Iterator[dict[str, Any]]:
             self.wfile.write(state["body"])
 
         def log_message(self, *args: Any) -> None:
-            """Suppress the log of the server."""
+            """Write no log."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -52,7 +52,7 @@ class Deliveries:
     def assert_sound(self, *, is_lossy: bool = False) -> None:
         """Wait until every delivery has ended, judge all deliveries, and compare the accounts with the users.
 
-        With `is_lossy`, the server may have accounts of users whose creation the database has lost.
+        With `is_lossy`, the SCIM server may have accounts of users whose creation the database has lost.
         """
         eventually(lambda: not self._lanes(), seconds=120, pause=0.5)
         eventually(lambda: self._verdict(*(["lossy"] if is_lossy else [])) == "settled", seconds=60, pause=0.5)

@@ -33,7 +33,7 @@ PROMOTION_SECONDS = 60.0
 
 
 class Node:
-    """One server with its Patroni, and its three proxies."""
+    """One PostgreSQL server with its Patroni, and its three proxies."""
 
     def __init__(self, name: str, directory: Path, etcd: Address, proxies: ExitStack) -> None:
         self.name = name
@@ -80,7 +80,7 @@ class Node:
         self.replication.is_stalled = False
 
     def processes(self) -> list[int]:
-        """Return the process ids of Patroni, of the server and of the server's children."""
+        """Return the process ids of Patroni, of PostgreSQL and of the children of PostgreSQL."""
         found = [] if self.process is None or self.process.has_ended() else [self.process.pid]
         with suppress(FileNotFoundError, IndexError):
             postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
@@ -147,17 +147,17 @@ class Cluster:
         return leader
 
     def start(self, node: Node) -> None:
-        """Start Patroni, which starts the server."""
+        """Start Patroni, which starts PostgreSQL."""
         configuration = node.directory / "patroni.json"
         # Patroni reads YAML, and each JSON text is also valid YAML.
         configuration.write_text(json.dumps(self._configuration(node)))
         command = (str(place_of("patroni") / "bin" / "patroni"), str(configuration))
-        # Patroni stops its server before it exits, which can take a while.
+        # Patroni stops PostgreSQL before it exits, which can take a while.
         program = Program(node.name, command, identity=spawn.server_identity(), grace_seconds=20.0)
         node.process = self._start(program)
 
     def kill(self, node: Node) -> None:
-        """Kill Patroni and the server at the same time, as if the machine lost power."""
+        """Kill Patroni and PostgreSQL at the same time, as if the machine lost power."""
         node.signal(signal.SIGKILL)
         if node.process is not None:
             node.process.kill()

@@ -37,7 +37,7 @@ DOWN_SECONDS = 1.0
 
 
 def encrypted_server() -> Path | None:
-    """Return a server that supports TLS: Debian's redis-server, because the server in the wheel does not."""
+    """Return a server that supports TLS: Debian's redis-server, because the Valkey server in the wheel does not."""
     found = shutil.which("redis-server")
     return None if found is None else Path(found)
 

@@ -55,7 +55,7 @@ def stored(tenant: Tenant) -> list[AdministrativeLine]:
 
 
 def settle(tenant: Tenant, *, seconds: int = 30) -> None:
-    """Make every line older, so that a reader that follows the log gets the lines immediately."""
+    """Make every line older, so that a client that follows `GET /logs` gets the lines immediately."""
     for row in stored(tenant):
         AdministrativeLine.objects.of(tenant.pk).filter(pk=row.pk).update(created_at=row.created_at - timedelta(seconds=seconds))
 
@@ -280,7 +280,7 @@ def test_a_large_body_is_logged_as_the_names_of_its_members(api: Management, dat
     assert all(value.startswith("(not kept: ") for value in kept.values())
 
 
-# The user in a line of the log.
+# The user in an administrative line.
 
 
 def test_writes_about_a_user_are_logged_with_that_user(api: Management, database_connection: Connection, ada: User) -> None:
@@ -474,7 +474,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
         (None, timedelta(seconds=5)),
         (timedelta(seconds=1), timedelta(seconds=6)),
         (timedelta(minutes=2), timedelta(minutes=2, seconds=5)),
-        # Clients that follow the log get a line at most ten minutes late, even if a transaction stays open for longer.
+        # Clients that follow `GET /logs` get a line at most ten minutes late, even if a transaction stays open for longer.
         (timedelta(days=1), timedelta(minutes=10)),
     ],
 )

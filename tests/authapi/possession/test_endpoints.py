@@ -54,7 +54,7 @@ def ask(tenant: Tenant, form: dict[str, Any], proof: str, **headers: str) -> Rec
 
 
 def proven(tenant: Tenant, form: dict[str, Any], prover: Prover) -> Received:
-    """Request tokens with a proof, and again with the nonce if the server requires a nonce."""
+    """Request tokens with a proof, and again with the nonce if the service requires a nonce."""
     return prover.proven(lambda: ask(tenant, form, prover.proof("POST", at_token(tenant))))
 
 
@@ -180,7 +180,7 @@ def test_an_old_nonce_is_refused(tenant: Tenant, prover: Prover) -> None:
     assert ask(tenant, form, prover.proof("POST", at_token(tenant), nonce=nonce)).json()["error"] == "use_dpop_nonce"
 
 
-def test_the_server_requires_new_nonces_after_redis_has_lost_its_data(tenant: Tenant, prover: Prover) -> None:
+def test_the_service_requires_new_nonces_after_redis_has_lost_its_data(tenant: Tenant, prover: Prover) -> None:
     form, used = form_of(tenant, granted_client(tenant)), replays.used_proofs()
     replayed = prover.proof("POST", at_token(tenant))
     with_nonce = prover.proof("POST", at_token(tenant), nonce=current_nonce(tenant.pk, used.generation().name))
@@ -193,7 +193,7 @@ def test_the_server_requires_new_nonces_after_redis_has_lost_its_data(tenant: Te
     assert proven(tenant, form, prover).status == 200
 
 
-def test_a_restarted_redis_with_old_records_makes_the_server_require_new_nonces(
+def test_a_restarted_redis_with_old_records_makes_the_service_require_new_nonces(
     tenant: Tenant, prover: Prover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     form, used = form_of(tenant, granted_client(tenant)), replays.used_proofs()
@@ -202,7 +202,7 @@ def test_a_restarted_redis_with_old_records_makes_the_server_require_new_nonces(
     with_nonce = prover.proof("POST", at_token(tenant), nonce=current_nonce(tenant.pk, earlier))
     assert [ask(tenant, form, proof).status for proof in (replayed, with_nonce)] == [200, 200]
     # Redis is now in the state of a promoted replica, or of a server that has loaded an old snapshot: the generation is stored, the
-    # records of the latest used proofs are lost, and the server has another run id.
+    # records of the latest used proofs are lost, and the Redis server has another run id.
     for key in used._redis.scan_iter(f"{used._prefix}*"):
         used._redis.delete(key)
     monkeypatch.setattr(used, "_runs", {})

@@ -51,7 +51,7 @@ def at_token(tenant: Tenant) -> str:
 
 
 def redeemed(door: Door, code: str, prover: Prover, **changes: Any) -> Received:
-    """Redeem a code with a proof, and again with the nonce if the server requires a nonce."""
+    """Redeem a code with a proof, and again with the nonce if the service requires a nonce."""
     return prover.proven(lambda: door.redeem(code, headers={"DPoP": prover.proof("POST", at_token(door.tenant))}, **changes))
 
 

@@ -1,4 +1,4 @@
-"""Pages of the admin that are not lists, and the searches of the log, do not show or change rows of another tenant."""
+"""Pages of the admin that are not lists, and the searches of the event log, do not show or change rows of another tenant."""
 
 from __future__ import annotations
 

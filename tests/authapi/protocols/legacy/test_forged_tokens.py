@@ -24,7 +24,7 @@ API = "https://bank.example.test"
 
 
 def asked(old: OldClient, token: str) -> tuple[Received, Received]:
-    """Send an id token to both endpoints that accept id tokens."""
+    """Send an id token to `/tokeninfo` and `/delegation`, the two endpoints that accept id tokens."""
     return old.ask("/tokeninfo", {"id_token": token}), delegate(old, id_token=token)
 
 

@@ -35,7 +35,7 @@ def grow_old(browser: Client, *, minutes: float = 16) -> None:
 
 
 def options(browser: Client, name: str, query: str = "") -> dict[str, Any]:
-    """Return the options that the server sends for a passkey."""
+    """Return the options that the service sends for a passkey."""
     answer = browser.post(reverse(f"admin:{name}") + query)
     assert answer.status_code == 200, answer.content
     found: dict[str, Any] = answer.json()
