@@ -1,4 +1,4 @@
-"""Client authentication at the token endpoint: one registered method, constant time, and counted failures."""
+"""Client authentication at the token endpoint: one registered method, spellings of the secret, and counted failures."""
 
 from __future__ import annotations
 

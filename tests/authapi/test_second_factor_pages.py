@@ -37,7 +37,7 @@ def values(tenant: Tenant) -> dict[str, object]:
     return factor_values(TenantSettings.objects.of(tenant.pk).first())
 
 
-def test_an_auditor_sees_everything_and_changes_nothing(tenant: Tenant, ada: User) -> None:
+def test_an_auditor_can_view_the_settings_and_change_nothing(tenant: Tenant, ada: User) -> None:
     auditor = browser_of(new_staff(tenant, role=AUDITOR))
     factor = EnrolledFactorFactory.create(user=ada, address=NUMBER)
     remembered = RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada)

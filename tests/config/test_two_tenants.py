@@ -1,4 +1,4 @@
-"""Every operation of the management interface answers 404 and changes nothing if an id in path or body belongs to another tenant."""
+"""An id of another tenant, in a path or a body, gets the answer of an unknown id from every operation, and changes nothing."""
 
 from __future__ import annotations
 

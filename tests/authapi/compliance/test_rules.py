@@ -1,4 +1,4 @@
-"""Each rule of the compliance levels, with a request that breaks it. The request is refused, and is accepted after the rule is removed."""
+"""Each rule of the compliance levels, with a request that breaks it: the rule refuses the request, and does not if it is removed."""
 
 from __future__ import annotations
 

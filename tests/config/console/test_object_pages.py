@@ -1,4 +1,4 @@
-"""Every page of an object shows its name, its state, at most one primary action, and the name of its list in the breadcrumbs."""
+"""Every page of an object shows its name, its state if any, at most one primary action, and the name of its list in the breadcrumbs."""
 
 from __future__ import annotations
 

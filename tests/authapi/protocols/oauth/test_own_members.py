@@ -115,7 +115,7 @@ def test_a_request_cannot_name_the_account_that_is_linked(old: OldClient, bob: U
 
 
 @pytest.mark.parametrize("way", COMPLETE, ids=lambda way: way.__name__)
-def test_a_token_in_a_signed_or_pushed_request_or_besides_the_request_is_ignored(old: OldClient, way: Way) -> None:
+def test_a_token_inside_or_beside_a_signed_or_pushed_request_is_ignored(old: OldClient, way: Way) -> None:
     browser, token = logged_in(old), token_of(old)
     assert begin(old, logged_in(old), token).location.startswith("/u/link-account")
     page = way(old, browser, {"access_token": token})
@@ -124,7 +124,7 @@ def test_a_token_in_a_signed_or_pushed_request_or_besides_the_request_is_ignored
 
 
 @pytest.mark.parametrize("way", COMPLETE, ids=lambda way: way.__name__)
-def test_a_ticket_in_a_signed_or_pushed_request_or_besides_the_request_is_ignored(old: OldClient, way: Way) -> None:
+def test_a_ticket_inside_or_beside_a_signed_or_pushed_request_is_ignored(old: OldClient, way: Way) -> None:
     ticket = ticket_in(old)
     page = way(old, old.browser, {"login_ticket": ticket})
     assert page.location.startswith("/u/login"), page.location
