@@ -1,4 +1,4 @@
-"""Crafted query strings on the pages of the admin get a message, 400 or an empty list. They cause no 500 and no slow comparison in the database."""
+"""Crafted query strings on the pages of the admin get a message, 400 or an empty list. They cause no 500 and no slow query."""
 
 from __future__ import annotations
 
