@@ -1,7 +1,7 @@
 """No client can set the internal members of stored requests.
 
-If a request is signed or pushed, a token or ticket that replaces a login (`access_token`, `login_ticket`) is ignored, both inside the
-request and as a parameter in the URL.
+A token or ticket (`access_token`, `login_ticket`) can replace a login. If a request is signed or pushed, these parameters are ignored,
+both inside the request and in the URL.
 """
 
 from __future__ import annotations
