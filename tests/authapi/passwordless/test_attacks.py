@@ -40,7 +40,7 @@ ATTACKER = "198.51.100.9"
 
 
 def public(tenant: Tenant) -> Door:
-    """An application without a secret. Its requests are not authenticated, so the service counts the requests by IP address."""
+    """Create an application without a secret. Its requests are not authenticated, so the service counts the requests by IP address."""
     return new_door(tenant, token_endpoint_auth_method="none")
 
 

@@ -52,7 +52,7 @@ TYPE = {
 
 
 def use_device_authorization_endpoint(provider: Provider, value: str) -> None:
-    """A user enters the code of a device in a browser. Then the device gets its tokens (RFC 8628)."""
+    """Enter the code of a device in the browser of a user, and get the tokens of the device (RFC 8628)."""
     client, _ = create_client(tenant_id=provider.tenant.pk, name="Television", grant_types=(DEVICE,), token_endpoint_auth_method="none")
     provider.enable(client.client_id)
     codes = json.loads(provider.post(value, {"client_id": client.client_id, "scope": "openid"}).body)
@@ -71,7 +71,7 @@ def use_device_grant(provider: Provider) -> None:
 
 
 def use_backchannel_authentication_endpoint(provider: Provider, value: str) -> None:
-    """A client requests an approval, and the user opens the mailed link. Then the client gets its tokens (CIBA)."""
+    """Request an approval as a client, open the mailed link as the user, and get the tokens of the client (CIBA)."""
     client, secret = create_client(
         tenant_id=provider.tenant.pk, name="Call center", grant_types=(CIBA,), token_endpoint_auth_method="client_secret_post"
     )
@@ -98,7 +98,7 @@ def use_delivery_mode(provider: Provider, value: str) -> None:
 
 
 def use_user_code_parameter(provider: Provider, value: bool) -> None:
-    """The value is false, so a request without the parameter must succeed. `use_backchannel_authentication_endpoint` sends it."""
+    """Require false: clients need no user code. `use_backchannel_authentication_endpoint` sends a request without a user code."""
     assert value is False
 
 
@@ -107,7 +107,7 @@ def use_ciba_grant(provider: Provider) -> None:
 
 
 def use_exchange_grant(provider: Provider) -> None:
-    """An API exchanges the token that it received for a token for the next API (RFC 8693)."""
+    """Exchange the token that an API received for a token for the next API (RFC 8693)."""
     api(provider)
     following = create_api_resource(tenant_id=provider.tenant.pk, identifier=NEXT_API, scopes=[{"value": "read:things"}])
     settings = {"resource_server_identifier": API, "token_exchange": {"allow_any_profile_of_type": ["on_behalf_of_token_exchange"]}}
@@ -156,7 +156,7 @@ def _inspect(machine: Machine) -> None:
 
 
 def use_detail_type(provider: Provider, value: str) -> None:
-    """A client requests one payment. The user consents, and the token contains the payment (RFC 9396)."""
+    """Request one payment as a client, and consent as the user. The token must contain the payment (RFC 9396)."""
     assert value == DETAIL["type"]
     party = new_party(provider)
     details = json.dumps([DETAIL])
@@ -201,7 +201,7 @@ def _frames(provider: Provider) -> str:
 
 
 def use_global_token_revocation_endpoint(provider: Provider, value: str) -> None:
-    """An external provider logs one of its users out with a signed JWT."""
+    """Log a user of an external provider out, with a JWT that the provider has signed."""
     document: dict[str, Any] = {}
     with misbehaving_server(lambda request: reply(200, document[request.path])) as server:
         issuer = f"http://127.0.0.1:{server.port}"

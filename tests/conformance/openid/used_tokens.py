@@ -266,7 +266,7 @@ def use_bound_tokens(provider: Provider, value: bool) -> None:
 
 
 def use_mtls_alias(provider: Provider, value: dict[str, str]) -> None:
-    """An edge forwards requests at these URLs to the same paths of the host, with the certificate."""
+    """Send requests as an edge forwards them from these URLs: to the same paths of the host, with the certificate of the client."""
     document = provider.metadata
     machine = Machine(provider, "self_signed_tls_client_auth")
     for endpoint, address in value.items():

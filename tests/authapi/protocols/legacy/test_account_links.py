@@ -24,7 +24,7 @@ INVALID = (401, "unauthorized", "The access token is invalid or has expired.")
 
 
 def logged_in(old: OldClient, user: User | None = None) -> Browser:
-    """A browser with a session of a user."""
+    """Return a browser with a session of a user."""
     _, cookie = session_of(user or old.user)
     return Browser(old.tenant, cookies={cookie_name(SESSION): cookie})
 

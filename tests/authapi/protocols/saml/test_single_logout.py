@@ -42,7 +42,7 @@ def first(application: Application) -> Application:
 
 
 def another(first: Application, **members: Any) -> Application:
-    """A second application in the same browser. The application requests notices of logouts."""
+    """Return a second application in the same browser. This application requests notices of logouts."""
     addons = {"logout": {"callback": OTHER_LOGOUT}, "signingCert": pem_of(trusted()), **members}
     client = saml_client(first.tenant, callbacks=OTHER_ACS, addons=addons)
     enable(first.user.connection, client)
