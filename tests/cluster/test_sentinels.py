@@ -75,7 +75,7 @@ def kill(world: SentinelWorld, everything_is_back: Callable[[], None]) -> None:
     world.cluster.wait_for_another_master(old)
     everything_is_back()
     world.cluster.start(old)
-    assert world.cluster.role_of(old) == "master", "no sentinel has told the restarted server yet that it was replaced"
+    assert world.cluster.role_of(old) == "master", "a sentinel has already made the restarted server a replica"
     everything_is_back()
 
 

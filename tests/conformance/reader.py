@@ -206,7 +206,7 @@ def _parsed(text: str) -> Block:
             case "retry":
                 block.retry = value
             case "data":
-                assert not block.data, "data is on one line"
+                assert not block.data, "the data of a block is on more than one line"
                 block.data = value
             case _:
                 raise AssertionError(f"unknown field {name!r}")

@@ -18,7 +18,7 @@ def is_refused(bank: Bank, **changes: Any) -> bool:
     answers = [pushed(bank, bank.assertion(**changes))]
     code = bank.code()
     answers.append(bank.exchange(code, client_assertion=bank.assertion(**changes)))
-    assert bank.tokens(bank.exchange(code))["access_token"], "the code is still valid"
+    assert bank.tokens(bank.exchange(code))["access_token"], "the refusal has used up the code"
     return [refusal(page) for page in answers] == ["invalid_client"] * 2
 
 

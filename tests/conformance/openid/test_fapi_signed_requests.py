@@ -19,7 +19,7 @@ def pushed(bank: Bank, **changes: Any) -> Page:
 
 
 def is_refused(bank: Bank, **changes: Any) -> bool:
-    assert handle_of(pushed(bank)), "the unchanged request is valid"
+    assert handle_of(pushed(bank)), "the unchanged request was refused"
     return refusal(pushed(bank, **changes)) in ERRORS
 
 

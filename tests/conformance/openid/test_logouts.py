@@ -219,7 +219,7 @@ def test_oidcc_session_management_rp_initiated_logout(watching: RelyingParty) ->
     state = outcome.answer["session_state"]
     assert is_unchanged(watching, state)
     again = watching.answer(watching.authorize(prompt="none"))["session_state"]
-    assert again != state, "each response has its own salt"
+    assert again != state, "two responses have the same salt"
     assert is_unchanged(watching, again)
     assert leave(watching, outcome).location.startswith(LOGGED_OUT)
     assert not is_unchanged(watching, state)

@@ -356,7 +356,7 @@ def test_unavailable_keys_cause_a_temporary_error(login: Login, pusher: Pusher, 
     forget_all()
     answer = pusher.push(request=request_object(login, key="second"))
     assert (answer.status, answer.json()["error"], answer.headers["retry-after"]) == (503, "temporarily_unavailable", "2")
-    assert go(login, request_object(login)).status == 302, "registered keys need no fetch"
+    assert go(login, request_object(login)).status == 302, "a request that is signed with a registered key was refused"
 
 
 def test_json_members_of_the_request_object_are_json_objects_and_not_texts(login: Login) -> None:
