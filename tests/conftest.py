@@ -97,7 +97,7 @@ def committed_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
 def _end_of_test() -> None:
     """Keep the connection for the next test, because opening a connection takes as long as most tests.
 
-    Close the connection if the test has left it in a transaction or with other options.
+    Close the connection if the test has left it in a transaction, or has changed the connection options of the settings.
     """
     held = connection.connection
     if held is None:

@@ -24,7 +24,7 @@ from psycopg import sql
 from config.schema.restoring import restore_schema
 
 _PREFIX = "test_migrated_"
-# The workers of a run use this name to find the common database.
+# The database with the schema. All workers of a run compute the same name.
 _TEMPLATE = _PREFIX + (os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(16))
 _KEPT = os.environ.get("TEST_KEPT_DATABASE")
 # An advisory lock has two numbers of 32 bits. The first number is its kind, and the second number is the hashtext of a database name.
@@ -43,7 +43,7 @@ def migrated_test_database() -> Iterator[None]:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
         name = _KEPT or f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
         _make_template(server)
-        # A killed run may have left the database. If another run still uses the database, this statement fails.
+        # A killed run may have left a database with the name `name`. If another run still uses this database, the statement fails.
         _execute(server, "DROP DATABASE IF EXISTS {}", name)
         create_migrated(server, name)
         with connected_to(name):

@@ -1,4 +1,4 @@
-"""Waits for a condition with a deadline instead of a sleep, and measures processor time for speed limits."""
+"""Waits for a condition with a deadline instead of a sleep, and measures times for speed limits without the pauses of a busy machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def eventually(condition: Callable[[], object], *, seconds: float = 10.0, pause:
 
 
 class OwnTime:
-    """The seconds in which this process could run, without the time in which the machine ran other processes."""
+    """The seconds in which this process could run. The time in which the machine let it wait for other processes does not count."""
 
     def __init__(self) -> None:
         self._ticks = 0
@@ -38,7 +38,7 @@ class OwnTime:
 
 @contextmanager
 def own_time() -> Iterator[OwnTime]:
-    """Measure the processor time of the process during the block. The value can be read during and after the block."""
+    """Measure the time of the block in which the process could run, including its sleeps. Read it during or after the block."""
     clock = OwnTime()
     clock._thread.start()
     try:

@@ -37,7 +37,7 @@ def _load(handler: BaseHandler, is_async: bool = False) -> None:  # noqa: FBT002
 
 
 def _store(store: dict[str, Any], signal: Any, sender: Any, template: Template, context: Context, **_: Any) -> None:
-    # Widgets have a plain context. A parent template and an included part have the context of their page.
+    # Store each page once. Its widgets have a plain context, and its parent templates and included parts have the context of the page.
     if isinstance(context, RequestContext) and store.get("page") is not context:
         store["page"] = context
         store.setdefault("context", ContextList()).append(copy(context))

@@ -29,7 +29,7 @@ def plan_of(statement: str, values: Mapping[str, Any] | Sequence[Any], *, analyz
 def read_in_vain(statement: str, values: Mapping[str, Any] | Sequence[Any], *, table: str) -> int:
     """Return the number of rows of `table` that the statement reads and then filters out. Fail if the statement does not read the table.
 
-    First, renew the statistics of the table. With old statistics, PostgreSQL could choose an index for another order.
+    First, renew the statistics of the table. With old statistics, PostgreSQL could choose an index that is meant for another query.
     """
     plan = plan_of(statement, values, analyzed=[table])
     nodes = [node for node in plan if node.get("Relation Name") == table and node["Node Type"] != "ModifyTable"]

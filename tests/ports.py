@@ -1,4 +1,4 @@
-"""Ports for the servers of tests: no other test and no connection of the machine uses the port before its server listens."""
+"""Ports for the servers of tests: no other test and no outgoing connection uses a port before the server of the port listens."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TURN = Path(tempfile.gettempdir()) / "identity-tests-next-port"
 def free_port() -> int:
     """Return a TCP port of 127.0.0.1 to which no socket is bound. The next calls, also in other processes, return other ports.
 
-    A port that the system chooses (`bind` to port 0) may go to another process until the server of the test has started: then the
-    test talks to a foreign server.
+    The system could also choose a free port (`bind` to port 0). But before the server of the test listens, the system can give the
+    same port to another process, and the test would then talk to a foreign server.
     """
     file = os.open(_TURN, os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -67,8 +67,8 @@ def test_a_commit_wakes_an_idle_numberer_without_another_query_of_the_outbox(com
             numberer._wake.set()
             _wait_for_more_than(before, turns)
         later = turns[len(begin) :]
-    # Permit three more turns than wakes: when `_IDLE_SECONDS` became an hour, the thread may have been in a turn, or in its last wait of
-    # one second.
+    # Each wake causes at most one turn. Permit three more turns: when the test set `_IDLE_SECONDS` to an hour, the thread may have been in
+    # a turn, or in a wait of the usual second.
     assert later.count("turn") <= 23
     assert later.count("query") <= 1
 

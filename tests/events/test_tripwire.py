@@ -222,7 +222,7 @@ def test_the_sweep_skips_a_document_locked_by_another_transaction(tenant: Tenant
     "change",
     [
         pytest.param("SELECT 1 FROM identity_user WHERE id = %s FOR UPDATE", id="the row"),
-        # The second change of a row locks the mark of the row, because the mark keeps the image from before both changes.
+        # The row already has a mark. The trigger does not write a second mark: it keeps the image of the first mark, and locks this mark.
         pytest.param("UPDATE identity_user SET family_name = 'King' WHERE id = %s", id="the row and its mark"),
         pytest.param("UPDATE events_mark SET image = image WHERE document_key = %s::text", id="the mark"),
     ],

@@ -14,8 +14,8 @@ Mangler = Callable[[bytes], Wire]
 class Relay:
     """The handler of the relay. `instead` and `after` contain entries for the next requests of each verb; each is used once, in order.
 
-    An entry of `instead` is a response that replaces the real server. An entry of `after` gets the real response, and returns the response
-    to the client. Without an entry, the client gets the real response.
+    An entry of `instead` is the response of the relay, and the real server gets no request. An entry of `after` is a function: it gets the
+    response of the real server, and returns the response for the client. Without an entry, the client gets the response of the real server.
     """
 
     def __init__(self, server: RealServer) -> None:

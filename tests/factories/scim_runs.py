@@ -56,7 +56,7 @@ class Findings:
 class Ran:
     """The end of a run: its result or failure, and the requests and log lines that it recorded.
 
-    `own_seconds` is the processor time of the run.
+    `own_seconds` is the time in which the process could run: `seconds` without the time in which the machine ran other processes.
     """
 
     result: Result | None

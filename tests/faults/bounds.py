@@ -8,9 +8,9 @@ from collections.abc import Sequence
 def longest_seconds(*, delays: Sequence[float], jitter: float, lease: float, nudge: float, sweep: float) -> float:
     """Return the seconds after which an event is delivered, skipped or dead, if no earlier event of its document is waiting.
 
-    Each attempt lasts at most its lease, even if its worker is killed. An attempt begins at the latest when the message for its lane
-    counts as lost and the next sweep sends another message. Two more messages to workers precede the first attempt: one for the dispatch of
-    the stream, and one for the lane. A hold of the stream and a `Retry-After` of the destination prolong the time.
+    Each attempt lasts at most its lease, even if its worker is killed. A message makes a worker start an attempt. If this message is lost,
+    the attempt begins after the message counts as lost and the next sweep has sent another message. Before the first attempt, the message
+    that makes a worker dispatch the stream can also be lost. A hold of the stream and a `Retry-After` of the destination prolong the time.
     """
     attempts = len(delays) + 1
     return (attempts + 1) * (nudge + sweep) + attempts * lease + sum(delays) * (1 + jitter)

@@ -213,7 +213,7 @@ def _reader_problems(history: History, reader: Reader, *, readers_are_done: bool
 
 def _foreign_bytes(history: History, reader: Reader, session: Session, name: str) -> Iterator[str]:
     if reader.tenant != history.tenant:
-        yield f"{name}: read another tenant than the judged tenant"
+        yield f"{name}: the reader reads the log of a tenant other than the checked tenant"
     for foreign in history.foreign_ids:
         if foreign in session.received:
             yield f"I11: {name}: {foreign!r} of another tenant arrived"
@@ -236,7 +236,7 @@ def _session_problems(
             yield f"I{7 if block.event == 'offset-only' else 5}: {name}: {block.event} goes back from {reached} to {place}"
         if block.event == "offset-only":
             if following is not None and place >= following:
-                yield f"I7: {name}: a heartbeat names {place} before {following} was handed over"
+                yield f"I7: {name}: a heartbeat has the offset {place}, but the event at {following} was not sent before"
         else:
             yield from _event_problems(block, place, following, log, name)
             delivered.append(place)
@@ -246,7 +246,7 @@ def _session_problems(
 
 def _event_problems(block: Sent, place: Place, following: Place | None, log: Mapping[Place, Entry], name: str) -> Iterator[str]:
     if place != following:
-        yield f"I5: {name}: {place} came where {following} was due"
+        yield f"I5: {name}: {place} arrived instead of the next position {following}"
     entry = log.get(place)
     if entry is None:
         yield f"I2: {name}: {place} is not in the log"
@@ -268,8 +268,8 @@ def _union_problems(
     if not readers_are_done:
         expected = [place for place in expected if delivered and place <= max(delivered)]
     seen = Counter(delivered)
-    yield from (f"I5: {reader.name}: {place} never came" for place in expected if not seen[place])
-    yield from (f"I5: {reader.name}: {place} came {count} times" for place, count in seen.items() if count > 1)
+    yield from (f"I5: {reader.name}: {place} never arrived" for place in expected if not seen[place])
+    yield from (f"I5: {reader.name}: {place} arrived {count} times" for place, count in seen.items() if count > 1)
 
 
 def leaks(before: Mapping[str, int], after: Mapping[str, int], allowed: Mapping[str, int]) -> list[str]:
@@ -284,4 +284,4 @@ def leaks(before: Mapping[str, int], after: Mapping[str, int], allowed: Mapping[
 def assert_holds(history: History, *, readers_are_done: bool = True, others: Iterable[str] = ()) -> None:
     """Fail with the first twenty violations."""
     found = [*violations(history, readers_are_done=readers_are_done), *others]
-    assert not found, "\n".join([f"{len(found)} broken promises:", *found[:20]])
+    assert not found, "\n".join([f"{len(found)} violated invariants:", *found[:20]])

@@ -39,7 +39,7 @@ def shuffled(items: list[pytest.Item], folder: Path) -> list[pytest.Item]:
     """Return the tests of the folder in the order of the seed, after all other tests."""
     inside = [item for item in items if item.path.is_relative_to(folder)]
     others = [item for item in items if not item.path.is_relative_to(folder)]
-    # The order of collection can differ between runs, so sort the tests by name.
+    # The order of collection can differ between runs. So compute the place of each test only from the seed and the name of the test.
     return others + sorted(inside, key=lambda item: random.Random(f"{seed()} {item.nodeid}").random())
 
 

@@ -1,4 +1,4 @@
-"""Processes are killed at every step of a delivery. No event is lost, reordered, or repeated more often than the kill explains."""
+"""Processes are killed at every step of a delivery. No event is lost or reordered, and each kill repeats at most one delivery."""
 
 from __future__ import annotations
 

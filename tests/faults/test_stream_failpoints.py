@@ -84,7 +84,8 @@ def test_killed_pruning_leaves_a_log_without_a_gap_and_resumes(failpoint: str, w
         if done.returncode != -signal.SIGKILL:
             break
         kills += 1
-        # The floor is not raised if the transaction is killed. So the next run of the pruning must run without the failpoint.
+        # At `pruning`, the process is killed before it commits a chunk. Another run with this failpoint would be killed at the same chunk
+        # again. So end with a run without the failpoint.
         if failpoint == "pruning":
             (tmp_path / failpoint).unlink(missing_ok=True)
             done = pruned(world, tenant, tmp_path)

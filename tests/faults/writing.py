@@ -109,8 +109,8 @@ class Writer:
     def _was_committed(self, operation: str) -> bool:
         """Return whether a transaction with an unknown outcome was committed.
 
-        The INSERT waits while the transaction is still running. If the transaction starts after the INSERT, it fails, because its id is
-        taken.
+        The transaction inserts its id into the ledger. This function inserts the same id, and waits while the transaction is open. If this
+        function inserts the id first, the transaction fails, because the id is taken.
         """
         from django.db import DatabaseError, InterfaceError, connection
 
@@ -132,7 +132,8 @@ class Writer:
         getattr(self, f"_{name}")(mark)
 
     def _can(self, name: str) -> bool:
-        # If this transaction has already recorded a change, only create rows or change shared rows, because it may still be rolled back.
+        # The lists of the writer's own rows do not contain the changes of this transaction, which may still be rolled back. So after the
+        # first change, the transaction only creates rows or changes shared rows.
         if self.keys:
             return name.startswith("create") or "shared" in name
         owned = {

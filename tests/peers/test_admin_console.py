@@ -98,7 +98,8 @@ def test_every_page_is_accessible_in_light_and_dark_mode_fits_a_phone_and_does_n
     barriers: dict[str, list[str]] = {}
     kilobytes = {}
     for number, address in enumerate(every_page(session, rows)):
-        # Axe needs timers, which the sandbox of the preview of the branding stops. So switch off its content security policy.
+        # Axe needs timers. The content security policy of the preview of the branding contains a sandbox, which stops timers. So switch off
+        # the policy of this page.
         page.send("Page.setBypassCSP", enabled=address == reverse("admin:authapi_branding_preview"))
         page.open(base_of(web) + address)
         kilobytes[name_of(address)] = ceil(page.evaluate(_BYTES) / 1000)

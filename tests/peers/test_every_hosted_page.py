@@ -84,7 +84,8 @@ VISITS: dict[str, visits.Visit] = {
     "account/password.html": account.change,
     "account/add_method.html": account.add_factors,
 }
-# Each language with and without scripts. Consecutive elements differ in the language and in the use of scripts. So two of them cover both.
+# Each language with and without scripts. Consecutive elements differ in the language and in the use of scripts. So a sample of two
+# consecutive elements contains a browser with scripts and a browser without scripts.
 BROWSERS = [(language, number % 2 == 0) for number, language in enumerate(LANGUAGES * 2)]
 
 

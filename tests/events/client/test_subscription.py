@@ -76,7 +76,7 @@ def test_the_offset_advances_only_when_the_caller_has_finished_its_work_on_the_e
         assert reader.offset == "o1"
 
 
-def test_the_next_connection_sends_the_offset_instead_of_the_start() -> None:
+def test_the_next_connection_sends_the_last_offset_instead_of_the_start_time() -> None:
     with misbehaving(
         lambda request, wire: wire.stream(log_after(request.headers.get("last-event-id"), [frame(1), frame(2)]), end=False)
     ) as server:

@@ -8,7 +8,7 @@ from events.stream.bell import Bell
 from tests.events.stream.fake_log import run_story
 
 
-def test_ringing_the_bell_wakes_present_and_later_listeners_until_the_bell_is_cleared() -> None:
+def test_ringing_the_bell_wakes_waiting_and_later_tasks_until_the_bell_is_cleared() -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
         bell = Bell(loop)
@@ -21,7 +21,7 @@ def test_ringing_the_bell_wakes_present_and_later_listeners_until_the_bell_is_cl
     run_story(story)
 
 
-def test_a_canceled_listener_does_not_block_the_next_listener() -> None:
+def test_a_task_that_stopped_waiting_does_not_prevent_the_bell_from_waking_the_next_task() -> None:
     async def story() -> None:
         bell = Bell(asyncio.get_running_loop())
         gone = bell.heard()

@@ -86,7 +86,7 @@ def test_slots_of_all_processes_are_counted_together() -> None:
 def test_the_slots_of_a_killed_process_expire() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
-        # A dead process does not renew or free slots.
+        # The killed process (`dead`) does not renew or free its slots.
         dead, alive = _leases(prefix=prefix, seconds=0.3), _leases(prefix=prefix, seconds=0.3)
         await dead.acquire("acme", limit=1)
         started = asyncio.get_running_loop().time()
@@ -148,10 +148,11 @@ def test_without_redis_each_process_counts_its_own_slots_without_delay() -> None
     _run(story)
 
 
-def test_the_slots_of_a_dead_process_expire_while_another_process_renews_its_slots() -> None:
+def test_the_slots_of_a_killed_process_expire_while_another_process_renews_its_slots() -> None:
     async def story() -> None:
         prefix = f"{settings.REDIS_PREFIX}:{secrets.token_hex(6)}"
-        # The renewing process keeps the Redis key of the tenant alive, so a slot of the dead process can expire only by its score.
+        # The renewing process (`alive`) prolongs the lifetime of the Redis key, which contains the slots of all processes. So a slot of the
+        # killed process (`dead`) can expire only by its own score.
         dead, alive = _leases(prefix=prefix, seconds=0.5), _leases(prefix=prefix, seconds=0.5)
         await dead.acquire("acme", limit=2)
         await alive.acquire("acme", limit=2)
@@ -162,7 +163,7 @@ def test_the_slots_of_a_dead_process_expire_while_another_process_renews_its_slo
                 await alive.acquire("acme", limit=2)
                 break
             except TenantLimitReached:
-                assert asyncio.get_running_loop().time() < until, "the slot of the dead process did not expire"
+                assert asyncio.get_running_loop().time() < until, "the slot of the killed process did not expire"
                 await asyncio.sleep(0.02)
         renewing.cancel()
 

@@ -112,7 +112,7 @@ def test_a_much_smaller_list_replaces_the_old_list_only_on_request(place: Path, 
     with pytest.raises(CommandError, match="Nothing was replaced"):
         run("import", str(source), "--allow-missing")
     assert BreachList(place).facts.count == 200
-    # The second run uses the new list that the first run has built but not put in place. It does not read the source again.
+    # The first run has built the new list, but has not put it in place. The second run puts it in place without reading the source again.
     run("import", str(source), "--allow-missing", "--accept-smaller")
     assert BreachList(place).facts.count == 1
 

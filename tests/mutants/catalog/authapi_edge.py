@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.edge.open_rates:admitted_stranger_async",
         old="if rate is not None and not rate.is_exceeded:",
         new="if False:",
-        rule="A request without a credential uses the rate limit of its IP address first, and then the one of all anonymous callers.",
+        rule="A request without a credential counts against the limit of all anonymous callers only if its IP address is over its limit.",
         tests=("tests/authapi/login/test_open_rates.py",),
     ),
     Mutant(

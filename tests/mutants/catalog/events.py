@@ -26,7 +26,7 @@ MUTANTS = (
         at="events.log.numbering:number_tenant",
         old="with django_connection.wrap_database_errors, open_connection() as owned:",
         new="with open_connection() as owned:",
-        rule="If the database is unavailable, numbering in a request raises the error of Django, and the response has status 503.",
+        rule="If the database is unavailable, numbering in a request raises a database error of Django, and the response has status 503.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(
@@ -175,7 +175,7 @@ MUTANTS = (
         at="events.log.numbering:waiting_tenants",
         old="SELECT DISTINCT tenant_id FROM events_outbox",
         new="SELECT DISTINCT tenant_id FROM events_outbox WHERE false",
-        rule="The events that a dead process recorded are numbered by another process.",
+        rule="The events that a killed process recorded are numbered by another process.",
         tests=("tests/events/test_numbering.py",),
     ),
     Mutant(

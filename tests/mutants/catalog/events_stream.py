@@ -50,7 +50,7 @@ MUTANTS = (
         at="events.stream.operating.leases:_ACQUIRE",
         old="redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)",
         new="0",
-        rule="The slots of a dead process expire.",
+        rule="The slots of a killed process expire.",
         tests=("tests/events/stream/test_leases.py",),
     ),
     Mutant(

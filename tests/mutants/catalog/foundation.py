@@ -18,7 +18,7 @@ MUTANTS = (
         at="foundation.database.sent_scripts:ScriptSender.send",
         old="self._usual = connection.connection",
         new="pass",
-        rule="A run that leaves the database connection closed loses neither its outcome nor the claim that was made in advance.",
+        rule="A run that leaves the database connection closed loses neither its outcome nor the next claim, which was made in advance.",
         tests=("tests/provisioning/engine/test_claim_ahead.py", "tests/foundation/database/test_sent_scripts.py"),
     ),
     Mutant(

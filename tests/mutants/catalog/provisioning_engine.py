@@ -74,7 +74,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:give_back",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has not run its claim and has lost it does not end the claim of another worker.",
+        rule="A worker that gives its claim of a lane back after it has lost the claim does not end the claim of another worker.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -117,7 +117,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_CLAIM",
         old="lane.delivery_id FROM lane WHERE lane.token IS NOT NULL",
         new="lane.delivery_id FROM lane WHERE false",
-        rule="If a worker dies during an attempt, the attempt is stored as lost.",
+        rule="If a worker is killed during an attempt, the attempt is stored as lost.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -260,7 +260,7 @@ MUTANTS = (
         at="provisioning.engine.schedule:delay_before_next",
         old="min(retry_after, LONGEST_RETRY_AFTER_SECONDS)",
         new="retry_after",
-        rule="A destination delays a retry by at most one hour.",
+        rule="A destination can delay the next attempt by at most one hour.",
         tests=("tests/provisioning/engine/test_schedule.py",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.claim_ahead:Ahead.start",
         old=" or not settings.DELIVERY_RETRY_DELAYS",
         new="",
-        rule="A delivery that may have only one attempt is never claimed in advance: if the worker ended first, the attempt would be lost.",
+        rule="A delivery that may have only one attempt is never claimed in advance: the attempt would be lost if the worker were killed.",
         tests=("tests/provisioning/engine/test_claim_ahead.py",),
     ),
     Mutant(

@@ -92,7 +92,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="_rebuilt",
         old="stored is None",
         new="True",
-        reason="The dead letter has a copy of the body of the stored event.",
+        reason="The mutant always uses the body in the dead letter, which is a copy of the body of the stored event.",
     ),
     Survivor(
         module=_NUMBERING,

@@ -68,7 +68,7 @@ def set_up(walk: Walk) -> None:
 
 
 def set_up_by_link(walk: Walk) -> None:
-    """Visit the pages of a setup link: the page for a phone number, the complete setup of an app, and the pages of a dead link."""
+    """Visit the pages of a setup link: for a phone number, for the complete setup of an app, and for a used and an unknown link."""
     user = walk.world.another_person(walk.unique("link"))
     link = _link_for(user)
     walk.open(link)

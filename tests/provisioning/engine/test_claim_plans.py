@@ -109,7 +109,8 @@ def settled_deliveries() -> None:
 class ByHand:
     """Sets sizes in `pg_class` for every table and index.
 
-    To estimate the rows of a table, the planner divides these rows by these pages, and multiplies the result by the real number of pages.
+    To estimate the rows of a table, the planner divides the recorded `rows` by the recorded `pages`, and multiplies the result by the real
+    number of pages.
     """
 
     rows: int
