@@ -1,7 +1,7 @@
 """A SCIM server in memory that deviates from the standard as real servers do, in one way or in several ways at once.
 
-It stores the owner of each account and checks every write. `violations` lists the writes that changed or deleted an account of a user
-other than the user of the event.
+It stores the owner of each account and checks every write. `violations` lists the writes to accounts that do not belong to the user of the
+event, except the writes that `is_excused` permits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Manners:
     # How a search by `externalId` matches: exactly, every account (ignored), as a regular expression (pattern), the `userName` instead, no
     # account (nothing), or with an error (refused).
     key_filter: str = "exact"
-    # How a search by `userName` matches: exactly, in upper and lower case (folded), every account (ignored), or as a regular expression.
+    # How a search by `userName` matches: exactly, without regard to case (folded), every account (ignored), or as a regular expression.
     name_filter: str = "exact"
     # What happens to `externalId`: kept, hidden (searches match it, responses never show it), dropped, or echoed (dropped, but shown in
     # responses to writes).
@@ -51,9 +51,9 @@ class Manners:
 
 @dataclass
 class Fate:
-    """The failure at request number `at` of a run: the response is lost, the worker dies, or the server answers 500 (`error`).
+    """The failure at request number `at` of a run: the response is lost (`lost`), the worker dies (`death`), or status 500 (`error`).
 
-    `has_acted` tells whether the server handles the request before the failure.
+    `has_acted` tells whether the server handles the request before the failure. If it does, the failure `error` is a lost response, too.
     """
 
     at: int = -1

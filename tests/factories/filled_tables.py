@@ -50,7 +50,7 @@ def _copy(cursor: Any, seed: models.Model, numbers: dict[str, Any], copies: Copi
     given = {column: copies.values.get(f"{meta.db_table}.{column.column}") for column in columns}
     values = [given[column] or _value(column, copies, is_unique=column.column in unique) for column in columns]
     names = ", ".join(f'"{column.column}"' for column in columns)
-    # The highest number comes first: a higher number gives a smaller key, and the keys must be written in ascending order.
+    # The highest number comes first. So if `copies.key` decreases with the number, the keys are written in ascending order.
     cursor.execute(
         f'INSERT INTO "{meta.db_table}" ({names}) SELECT {", ".join(values)} '  # noqa: S608  # names of columns
         f'FROM "{meta.db_table}" seed, generate_series(%(rows)s, %(start)s, -1) AS i WHERE seed."{meta.pk.column}" = %(key)s',

@@ -72,7 +72,7 @@ class Follower:
             outgoing.write(self.request())
             return await self.read(incoming)
         finally:
-            # Abort the connection instead of closing it cleanly, as a client does that loses its network.
+            # Abort the connection instead of closing it cleanly, like a client that loses its network.
             outgoing.transport.abort()
 
     async def read(self, incoming: asyncio.StreamReader) -> float:
@@ -213,7 +213,7 @@ class Following:
 
 
 def latencies(followers: Iterable[Follower], committed: dict[int, float]) -> list[float]:
-    """Return the time between the commit and the arrival of each position, sorted."""
+    """Return the seconds between the assignment of each position (`committed`) and its arrival at each subscriber, sorted."""
     return sorted(
         follower.arrived[position] - moment
         for follower in followers

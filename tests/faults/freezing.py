@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and its children.
+    """Return a process and its children, or nothing if the process has ended.
 
     The parent is first: a caller freezes the parent first, so that the parent can start no more children.
     """

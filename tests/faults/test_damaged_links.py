@@ -1,6 +1,6 @@
 """The network links to the database and to Redis flip bytes or are slow.
 
-No event is stored or delivered with wrong bytes, lost or repeated.
+No event is lost or repeated, and no event is stored or delivered with wrong bytes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def redis_socket(world: World) -> Path:
 
 
 def server_side(world: World) -> ssl.SSLContext:
-    """Return the TLS of a database server."""
+    """Return the TLS configuration of a database server."""
     files = server_certificate(world.directory)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files.chain, files.key)

@@ -57,7 +57,7 @@ def message(
 
 
 def forgeries(marker: Path) -> list[bytes]:
-    """Every message that no process of the service would send."""
+    """Messages that no process of the service sends."""
     code = pickle.dumps(Touch(marker))
     command = f"__import__('os').mkdir({str(marker)!r})"
     yaml = f"!!python/object/apply:os.mkdir ['{marker}']".encode()

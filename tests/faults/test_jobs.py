@@ -1,4 +1,4 @@
-"""Workers are killed during an import and an export. The next worker continues without duplicates."""
+"""Workers are killed during an import, an export and a bulk act. The next worker continues the job, and repeats no part of it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ RESTARTS = (30, 120)
 def working(world: World, directory: Path) -> Iterator[Worker]:
     """Run a worker on the test's private servers."""
     database = world.environment["DATABASE_URL"]
-    # Abandoned lanes are claimed again soon, and the breaker is off, so that a failure of the database does not hold the stream.
+    # With short leases, lanes whose worker has failed are claimed again soon. The breaker is off, because failures of the database would
+    # otherwise hold the stream.
     times = {"DELIVERY_LEASE_SECONDS": "2", "DELIVERY_RETRY_DELAYS": ",".join(["0.2"] * 50), "BREAKER_FAILURES": "0"}
     worker = Worker(directory, world.environment["REDIS_URL"], concurrency=PROCESSES, DATABASE_URL=database, **times)
     try:
@@ -45,7 +46,7 @@ def waiting(world: World, stream_id: str) -> int:
 
 
 def delivered_through(world: World, directory: Path, restart: Callable[[], None]) -> str:
-    """Deliver all events of a stream while `restart` stops the database twice. Return the stream."""
+    """Deliver all events of a stream while `restart` restarts the database twice. Return the id of the stream."""
     tenant = world.tenant()
     stream_id = world.append(tenant, keys=KEYS, rounds=ROUNDS)
     with working(world, directory):

@@ -111,8 +111,8 @@ def test_two_hundred_streams_continue_after_many_restarts(world: World, followin
         following.all_at(world.head(tenant), seconds=60)
         following.stop()
         eventually(lambda: world.slots(tenant) == 0, seconds=LEASE_SECONDS + 5)
-        # At the beginning one process ran, now four processes run. Their number of database connections does not depend on the number of
-        # streams.
+        # One process ran when `backends` was counted. Since then, three processes were started and one was killed. The number of database
+        # connections grows with the number of processes, and not with the number of streams.
         assert leaks({"backends": 4 * backends}, {"backends": world.backends()}, {"backends": 30}) == []
     assert_never_failed(following)
     assert_holds(world.history(tenant, [writers], following.readers))

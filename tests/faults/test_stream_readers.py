@@ -112,7 +112,7 @@ def test_twenty_clients_that_never_read_use_a_bounded_amount_of_memory_on_every_
         peak = 0
 
         def is_full() -> bool:
-            # The buffers are full when memory has stopped growing: three equal samples.
+            # The buffers are full when the memory has not grown in twenty consecutive samples.
             nonlocal peak
             now, last = web.resident_bytes(), peak
             peak = max(peak, now)

@@ -197,7 +197,7 @@ class World:
         return int(self.query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")[0][0])
 
     def lengthen_log(self, tenant: Seeded, count: int, padding: int) -> None:
-        """Append large events to the log of a tenant. No writer of the tenant may run in the meantime."""
+        """Append `count` events with `padding` additional bytes each to the log. No writer of the tenant may run in the meantime."""
         [(position, stream_id)] = self.query("SELECT position, stream_id FROM events_head WHERE tenant_id = %s", tenant.id)
         now = datetime.now(UTC)
         kind = "connection.updated"

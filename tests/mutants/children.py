@@ -49,7 +49,7 @@ class Judgement:
 
 
 class FirstFailure:
-    """A pytest plugin that stores the name of the first test that failed in a file."""
+    """A pytest plugin that writes the name of the first failed test into a file."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -113,7 +113,8 @@ def _be_the_child(work: Callable[[FirstFailure], int], output: Path, failure: Fi
 def enter(copy: Path) -> None:
     """Make this process import the packages of the checkout from `copy`."""
     os.chdir(copy)
-    # Give each run its own prefix in Redis, so that the next run does not find its state, such as counts for rate limits.
+    # A run must not find the state of an earlier run in Redis, such as counts for rate limits. If the environment has no prefix, this run
+    # gets its own prefix. Otherwise, the process that set the prefix calls `forget_keys` before each run.
     os.environ.setdefault("REDIS_PREFIX", f"mutant-{os.getpid()}")
     sys.path[:] = [str(copy), *(entry for entry in sys.path if entry and not Path(entry, "tests", "mutants").exists())]
     for name in [name for name in sys.modules if _is_of(copy, name)]:

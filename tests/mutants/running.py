@@ -83,12 +83,12 @@ def _make_repository(copy: Path) -> None:
 
 @contextmanager
 def servers() -> Iterator[None]:
-    """Start the servers that the environment does not name, and create one migrated database, which every run copies."""
+    """Start the servers that the environment does not name. The first run creates a migrated database, and every run copies it."""
     with ExitStack() as stack:
         os.environ.update(stack.enter_context(temporary_servers()))
         run = os.environ["PYTEST_XDIST_TESTRUNUID"] = secrets.token_hex(16)
         lock = stack.enter_context(psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True))
-        # While a process has this lock, `tests.databases` does not delete the migrated database.
+        # While this process has the lock, `tests.databases` does not delete the migrated database at the end of a run.
         lock.execute("SELECT pg_advisory_lock_shared(1, hashtext(%s))", [f"test_migrated_{run}"])
         yield
 

@@ -13,7 +13,7 @@ from tests.factories.models import authapi, events, identity, provisioning
 # Models without a factory, each with the reason.
 WITHOUT_A_FACTORY = {
     "events.timeline": "rows of the whole database, written by the numberer",
-    "events.databaseidentity": "one row of the whole database, written by the first worker that starts",
+    "events.databaseidentity": "one row of the whole database, written by the first process that starts",
     "events.head": "created together with its tenant",
     "events.tally": "counts of the whole database, shared by all tests",
     "provisioning.sweeper": "the one row for which the workers of a database compete",

@@ -125,7 +125,7 @@ def test_unverified_user_that_signs_up_again_does_not_change_a_later_foreign_acc
 
 
 def test_foreign_account_named_like_the_id_of_a_deleted_account_is_not_ours(side: Side, strangers: Strangers) -> None:
-    """At `/Users/{id}`, Canaille 0.3.6 also accepts the name of a user. So the name of an account can equal the id of a deleted account."""
+    """At `/Users/{id}`, Canaille 0.3.6 also accepts a user name. So the id of a deleted account can lead to an account with this name."""
     assert side.create("anna@example.test").state == "delivered"
     (ours,) = strangers.others()
     strangers.remove(ours["id"])

@@ -137,7 +137,7 @@ def test_events_of_one_document_stay_in_order_while_other_documents_are_claimed_
 
 
 @pytest.mark.parametrize("cause", ["failed run", "slow run", "end of the turn"])
-def test_a_claim_in_advance_is_used_or_released_after_a_slow_or_failed_run_and_at_the_end_of_the_turn(
+def test_a_claim_in_advance_is_used_or_given_back_after_a_slow_or_failed_run_and_at_the_end_of_the_turn(
     cause: str, tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -234,7 +234,7 @@ def test_deliveries_are_claimed_one_by_one_without_a_second_connection(
     assert caplog.text.count("no delivery is claimed in advance") == 1
 
 
-def test_a_released_delivery_keeps_its_position_and_uses_no_attempt(
+def test_a_delivery_whose_claim_is_given_back_keeps_its_position_and_uses_no_attempt(
     tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -283,7 +283,7 @@ def test_a_second_connection_that_was_interrupted_is_not_used_again(
 ) -> None:
     """A time limit can interrupt any statement.
 
-    Here it interrupts the second connection while that waits for a response, so the response is still pending afterwards.
+    Here the time limit interrupts a statement on the second connection, so the response is still pending on this connection afterwards.
     """
 
     def interrupt(cursor: Any, _statements: object) -> None:

@@ -107,7 +107,7 @@ def settled_deliveries() -> None:
 
 @dataclass(frozen=True)
 class ByHand:
-    """Sets sizes in `pg_class` for every table and index.
+    """Sets the numbers of rows and pages that `pg_class` contains for every table and index.
 
     To estimate the rows of a table, the planner divides the recorded `rows` by the recorded `pages`, and multiplies the result by the real
     number of pages.
