@@ -18,7 +18,7 @@ from tests.events.long_logs import fill_log
 
 LONG_AGO = datetime(2026, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 MESSAGE = "The cursor points to data no longer available in the stream."
-# Larger than all buffers between the log and a client that does not read.
+# The log is larger than all buffers between the log and a client that does not read.
 EVENTS = 1000
 SIZE = 20_000
 

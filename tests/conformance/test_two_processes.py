@@ -28,7 +28,7 @@ def test_both_processes_deliver_the_same_bytes_for_the_same_position(pair: list[
         assert left.opened().id == right.opened().id
         for _ in range(20):
             target.write("user.created", "user.updated")
-        # Here, both processes send the events while they are recorded. Below, the second process reads the events from the log.
+        # Here, each process sends new events to an open stream. Below, the second process reads the same events from the log.
         seen = [(block.id, block.data) for block in left.events(40)]
         assert [(block.id, block.data) for block in right.events(40)] == seen
     with other.subscribe({"from": seen[9][0]}) as right:

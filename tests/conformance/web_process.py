@@ -71,7 +71,7 @@ def web_process(server: str, *, source: str | Path = ROOT, **environment: str) -
 
 @contextmanager
 def tls_web_process(certificate: ServerCertificate, **environment: str) -> Iterator[WebProcess]:
-    """Run the chosen server with its own TLS."""
+    """Run uvicorn, which itself serves TLS with this certificate."""
     with _running("uvicorn", certificate, {"INSECURE_HTTP": "0"} | environment) as web:
         yield web
 
@@ -97,7 +97,7 @@ def _running(
             _wait_until_it_listens(web)
             yield web
         finally:
-            # Workers are in the process group of their parent. The group no longer exists after all its processes have ended.
+            # Kill the process group, which also contains the workers. If all its processes have ended, the group no longer exists.
             web.kill()
             # pytest shows these lines if the test fails.
             sys.stdout.write(log.read_text(errors="replace")[-_SHOWN_CHARACTERS:])

@@ -12,7 +12,7 @@ MOST_ROWS = 40
 
 _ROW = re.compile(r"^\| (?!Idea \|)(?P<idea>[^|]+) \| (?P<place>[^|]+) \|$", re.MULTILINE)
 _NAMED = re.compile(r"`([^`\n]+)`")
-# A function, a class, or a class and a function with a dot between them, such as `Stream.run`. Names of Django and Celery are excluded.
+# A function, a class, or a class and a function with a dot between them, such as `Stream.run`. `_OF_OTHERS` contains names of Django.
 _SYMBOL = re.compile(r"(?:[A-Za-z_]\w*\.)?(?P<last>[A-Za-z_]\w*)(?:\(\))?")
 _DEFINED = re.compile(r"(?:def|class|FUNCTION) (\w+)|(\w+) = |\.(\w+)\"")
 _OF_OTHERS = frozenset({"on_commit", "post_save", "post_delete"})

@@ -312,7 +312,7 @@ def test_each_search_reads_at_most_one_page_of_its_index(committed_db: None, lon
 
 
 def fill_log(tenant: Tenant, count: int, *, rare: str = "user.updated") -> None:
-    """Insert log entries like the numberer, without recorded changes. The first entry has a unique type."""
+    """Insert log entries like the numberer, without recorded changes. The first entry has the type `rare`."""
     with database.cursor() as cursor:
         cursor.execute(
             "WITH made AS (INSERT INTO events_event (event_id, tenant_id, type, root, time, body) "

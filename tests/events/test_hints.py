@@ -36,7 +36,7 @@ def test_a_published_hint_is_received() -> None:
             await connected.wait()
             publisher = HintPublisher(settings.REDIS_URL)
             while heard.empty():
-                # Redis confirms a subscription after the call returns.
+                # Publish until a hint is received, because Redis confirms the subscription only after the call has returned.
                 assert await asyncio.to_thread(publisher.publish, "acme", 7)
                 await asyncio.sleep(0.02)
             assert await heard.get() == ("acme", 7)

@@ -139,7 +139,7 @@ def test_positions_are_written_to_disk_before_any_reader_sees_them(
         (before,) = database.execute("SELECT pg_current_wal_insert_lsn()").fetchone() or ()
         assert number_batch(database, tenant.pk) is not None
         (is_flushed,) = database.execute("SELECT pg_current_wal_flush_lsn() > %s::pg_lsn", [before]).fetchone() or ()
-        # An asynchronous commit is written to disk up to 200 ms later.
+        # After an asynchronous commit, this check would fail: such a commit is written to disk up to 200 ms later.
         assert is_flushed
 
 

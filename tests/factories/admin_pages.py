@@ -20,7 +20,7 @@ BUDGETS = Path(__file__).with_name("page_budgets.toml")
 def every_page(session: Client, rows: Rows) -> list[str]:
     """Return the URL of every page that `session` may open, beginning with the start page."""
     others = [reverse("admin:choose_tenant"), reverse("admin:password_change")]
-    # Some URLs accept only POST, or need a row that does not exist.
+    # Some of these URLs accept only POST, or need a row that does not exist. They do not answer 200 and are left out.
     extra = [address for page in site.pages for address in addresses_of_page(page)]
     start = reverse("admin:index")
     request = session.get(start).wsgi_request

@@ -20,7 +20,7 @@ from identity.models import Connection, Tenant
 from identity.services.connections import create_connection
 from identity.services.database_strategy import StrategyChanged, refuse_changed_strategy, written_strategy
 
-# Parts of the error. It names the strategy "database", because other tests have also created connections with this strategy.
+# Parts of the error. The check may find a connection of another test first. The strategy of that connection is "database", too.
 NAMED = ("DATABASE_STRATEGY is 'people'", "written with 'database'", "set DATABASE_STRATEGY=database again")
 
 

@@ -1,10 +1,10 @@
 """The time of a response does not reveal whether an account exists. The tests measure it with the password hashes of production.
 
-Requests for existing and for missing accounts alternate, so that the load of the machine affects both kinds alike. The test compares each
-request of the first kind with each request of the second kind, and computes the share of pairs in which the first request took longer. If
-both kinds take equally long, the expected share is 0.5, with a standard deviation of 0.075 for 30 requests of each kind. The tests
-accept shares from 0.2 to 0.8, which is four standard deviations in each direction. If the service computes no hash for a missing account,
-existing accounts take longer, and the share is one.
+Each round sends one request for an existing and one for a missing account in random order, so that the load of the machine affects both
+kinds alike. Each test compares every request of the first kind with every request of the second kind, and computes the share of pairs in
+which the first request took longer. If both kinds take equally long, the expected share is 0.5, with a standard deviation of 0.075 for 30
+requests of each kind. The tests accept shares from 0.2 to 0.8, which is four standard deviations in each direction. If the service computes
+no hash for a missing account, existing accounts take longer, and the share is one.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def test_the_offset_advances_only_when_the_caller_has_finished_its_work_on_the_e
         for happening in happenings:
             if isinstance(happening, Message) and happening.id == "o1":
                 break
-        # The caller has received the event, but may have failed before it finished its work on the event.
+        # The caller has received the event, but has not requested the next item. So its work on the event may not be finished.
         assert reader.offset == "o0"
         next(happenings)
         assert reader.offset == "o1"

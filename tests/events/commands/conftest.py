@@ -34,7 +34,7 @@ def target(web: WebProcess, tenant: Tenant) -> Target:
 
 
 def reached(target: Target, port: int | None = None) -> list[str]:
-    """Return the arguments that name the tenant's host and connect to the real address of the server."""
+    """Return the arguments that name the tenant's host, and make the command connect to the address of the server."""
     return [f"http://{target.host}", "--connect-to", f"127.0.0.1:{port or target.address[1]}"]
 
 
@@ -43,7 +43,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(**variables: str) -> Mapping[str, str]:
-    """Return the environment of an operator's command. It contains only `variables`, and no credentials of the test run."""
+    """Return the environment of an operator's command: `variables`, and that of the test run without `EVENTS_*` and `NO_COLOR`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVENTS_") and name != "NO_COLOR"}
     return {**kept, "DJANGO_SETTINGS_MODULE": "config.settings.test", **variables}
 

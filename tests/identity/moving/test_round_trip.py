@@ -43,7 +43,7 @@ def with_every_row(tenant: Tenant) -> Rows:
 
 
 def _unsealed(table: CarriedTable, sealed: Sealed) -> Any:
-    """Return a value with the structure of the column, with a text that is not sealed yet in the place of each secret."""
+    """Return a value with the structure of the column. It contains an unsealed text in the place of each secret."""
     if sealed.members:
         return {sealed.members[0]: "x", "kept": 1}
     if table.model is ActionVersion:

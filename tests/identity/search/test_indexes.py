@@ -35,7 +35,7 @@ def without_indexes(committed_db: None) -> Iterator[None]:
 def plan_of(tenant_id: str, query: str, index: str) -> str:
     """Return the plan of a search.
 
-    `index` is the only valid index of the table, because the planner could use any index of a small table.
+    All other indexes of the table are marked as invalid first. Otherwise, the planner could use any index of the small table.
     """
     rows = User.objects.of(tenant_id).filter(UserConditions(tenant_id).of(compiled_search(query))).order_by()
     with transaction.atomic(), connection.cursor() as cursor:

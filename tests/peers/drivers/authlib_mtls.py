@@ -24,7 +24,7 @@ resolve = socket.getaddrinfo
 
 
 def on_this_machine(host: str, *more: Any, **named: Any) -> Any:
-    """Resolve every host to this machine, because no name server knows the hosts of the test."""
+    """Resolve the hosts of the test to this machine, because no name server knows them."""
     return resolve("127.0.0.1" if str(host).endswith(".example.test") else host, *more, **named)
 
 

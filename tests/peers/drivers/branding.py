@@ -11,7 +11,7 @@ from auth0.management.core.api_error import ApiError  # type: ignore[import-unty
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return the status and the code of the error that a call raises."""
+    """Return the status and the code of the error that a call raises, or an empty list if it succeeds."""
     try:
         call(*arguments, **named)
     except ApiError as error:

@@ -25,7 +25,7 @@ MEMBERS: dict[str, Any] = {
 
 
 def code_of(call: Any, *args: Any, **kwargs: Any) -> str:
-    """Return the error code of a call that is refused with status 400."""
+    """Return the error code of a call that is refused with status 400, or an empty text if it succeeds."""
     try:
         call(*args, **kwargs, request_options=ONCE)
     except BadRequestError as raised:

@@ -20,7 +20,7 @@ def say(told: Any) -> None:
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return the status and the code of the error that a call raises."""
+    """Return the status and the code of the error that a call raises, or an empty list if it succeeds."""
     try:
         call(*arguments, **named)
     except ApiError as error:

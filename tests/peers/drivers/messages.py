@@ -14,7 +14,7 @@ SERVER = {"smtp_host": "smtp.example.test", "smtp_port": 587, "smtp_user": "mail
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> list[Any]:
-    """Return the class, the status and the code of the error that a call raises."""
+    """Return the class, the status and the code of the error that a call raises, or an empty list if it succeeds."""
     try:
         call(*arguments, **named, request_options={"max_retries": 0})
     except ApiError as error:

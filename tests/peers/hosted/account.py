@@ -97,7 +97,7 @@ def change(walk: Walk) -> None:
 def add_factors(walk: Walk) -> None:
     """Visit the page of every method that a user can add, and enroll an app.
 
-    Other tests enroll a security key, because security keys require a host with a name.
+    Other tests enroll a security key. It requires a host with a name, and these pages have an IP address.
     """
     _logged_in(walk, "add")
     _offer(walk)

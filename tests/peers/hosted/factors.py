@@ -132,7 +132,7 @@ def _choose(walk: Walk, kind: str, heading: str) -> None:
 def prove_with_a_key(walk: Walk) -> None:
     """Visit the page that requests a security key.
 
-    The key itself is used in `tests.peers.test_second_factors`, because security keys require a host with a name.
+    The key itself is used in `tests.peers.test_second_factors`. It requires a host with a name, and these pages have an IP address.
     """
     user = walk.world.another_person(walk.unique("key"))
     EnrolledFactor(

@@ -127,7 +127,7 @@ class ComparesAnother(PeculiarServer):
 
 
 class FindsNothing(PeculiarServer):
-    """Like django-scim2 without changes: a filter on `externalId` finds no user. A 409 has no `scimType`, and a number as `status`."""
+    """Like django-scim2 without changes: a filter on `externalId` finds no user. A 409 has no `scimType`, and its `status` is a number."""
 
     matching = staticmethod(never)
 
