@@ -42,7 +42,7 @@ MUTANTS = (
         at="authapi.edge.unread_bodies:UnreadBodies.take",
         old="while self.size + size > self._most:",
         new="while False:",
-        rule="All request bodies that have not arrived completely together use a bounded amount of memory.",
+        rule="The memory that all incomplete request bodies use together is bounded.",
         tests=("tests/authapi/edge/test_unread_bodies.py",),
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = (
         at="authapi.tokens.keys:_rotate",
         old="verifies_until=now + _VERIFIES_AFTER_ROTATION",
         new="verifies_until=now",
-        rule="A signing key that was replaced still verifies the tokens that it signed until they expire.",
+        rule="After a signing key was replaced, the tokens that it has signed stay valid until they expire.",
         tests=("tests/authapi/tokens/test_keys.py",),
     ),
 )

@@ -216,7 +216,7 @@ MUTANTS = (
         at="authapi.clients.callbacks:matches_wildcard",
         old="re.fullmatch(",
         new="re.match(",
-        rule="A wildcard in a redirect URI matches one label of the host, and the rest of the URI must be equal.",
+        rule="A wildcard in a registered redirect URI matches one label of the host. All other text must be equal.",
         tests=("tests/authapi/clients/test_callbacks.py",),
     ),
     Mutant(

@@ -271,7 +271,7 @@ MUTANTS = (
         at="foundation.memory.sentinels:is_agreed",
         old="* 2 > sentinels",
         new="* 2 > 1",
-        rule="The answers of a majority of the sentinels choose the Redis master, and not the answer of one sentinel alone.",
+        rule="Before all sentinels were asked, only equal answers of more than half of them determine the Redis master.",
         tests=("tests/foundation/memory/test_sentinels.py",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="After its turn for a stream, a worker process serves the waiting stream that it has served least recently.",
+        rule="After a full turn for one stream, a worker process serves another stream that waits.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -18,7 +18,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="served_at.get(other, 0.0), place, other, key",
         new="0.0, place, other, key",
-        rule="A worker process serves several busy streams in rotation.",
+        rule="Of several waiting streams, a worker process serves the stream that it has served least recently.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(
@@ -350,7 +350,7 @@ MUTANTS = (
         at="provisioning.engine.delivering:_conclude",
         old="result.error_class == FailureClass.MISCONFIGURED or",
         new="",
-        rule="A stream without a deployed action is held immediately.",
+        rule="A stream whose action cannot run is held immediately.",
         tests=(
             "tests/provisioning/engine/test_breaker.py",
             "tests/provisioning/engine/test_delivering.py",

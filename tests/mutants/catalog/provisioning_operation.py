@@ -157,7 +157,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
         new="return None",
-        rule="After its turn for a stream, a worker process serves the waiting stream that it has served least recently.",
+        rule="After a full turn for one stream, a worker process serves another stream that waits.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
 )

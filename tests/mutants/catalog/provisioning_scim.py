@@ -144,7 +144,7 @@ MUTANTS = (
         at="provisioning.webhooks.signature:key_of",
         old=" or not SHORTEST_KEY_BYTES <= len(key) <= LONGEST_KEY_BYTES",
         new="",
-        rule="The secret that signs webhooks has at least 24 bytes.",
+        rule="The secret that signs webhooks has 24 to 64 bytes.",
         tests=(
             "tests/provisioning/webhooks/test_signature.py",
             "tests/provisioning/webhooks/test_configuration.py",
