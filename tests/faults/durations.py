@@ -22,7 +22,6 @@ SECONDS = {
     "test_no_event_is_lost_or_repeated_when_a_writer_is_killed_at_a_step": 20.0,
     "test_no_event_is_lost_or_repeated_when_web_processes_and_writers_are_killed_at_random": 30.0,
     "test_no_event_is_lost_when_a_process_is_killed_while_it_redelivers_dead_letters": 15.0,
-    "test_no_event_is_lost_without_hints_and_polling_limits_the_delay": 20.0,
     "test_no_acknowledged_change_is_lost_when_the_full_disk_of_the_write_ahead_log_stops_the_server": 25.0,
     "test_no_acknowledged_change_is_lost_when_the_disk_fails_to_flush": 25.0,
     "test_positions_cursors_and_slots_do_not_depend_on_the_clock_of_a_process": 20.0,
@@ -33,6 +32,7 @@ SECONDS = {
     "test_subscribers_that_disconnect_at_random_read_exactly_the_log": 25.0,
     "test_the_deletion_of_an_organization_and_a_group_resumes_after_a_kill": 20.0,
     "test_two_hundred_streams_continue_after_many_restarts": 30.0,
+    "test_without_hints_no_event_is_lost_and_polling_limits_the_delay": 20.0,
     "test_writers_get_errors_while_the_data_disk_is_full_and_continue_afterwards": 25.0,
 }
 

@@ -104,7 +104,7 @@ def test_a_fast_machine_is_not_expected_to_stay_fast() -> None:
     assert not budget.has_time_for(LONG, now=1300.0 - seconds_for(LONG) + 1, load=0.0)
 
 
-def test_a_limited_run_without_time_for_any_fault_test_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_fails_if_its_time_limit_prevents_every_fault_test(monkeypatch: pytest.MonkeyPatch) -> None:
     assert programme.tested_nothing(found=5, started=0)
     assert not programme.tested_nothing(found=5, started=1)
     # A run of other files contains no fault test.

@@ -27,7 +27,7 @@ def _found_by_poll(web: WebProcess) -> float:
     return float(line.split()[1])
 
 
-def test_no_event_is_lost_without_hints_and_polling_limits_the_delay(world: World, following: Following) -> None:
+def test_without_hints_no_event_is_lost_and_polling_limits_the_delay(world: World, following: Following) -> None:
     tenant = world.tenant()
     # Only writers number events, so this process finds events only through hints and by polling.
     with world.web(EVENTS_NUMBERER_ENABLED="0") as web, world.writers(tenant, 1, think=0.1) as writers:

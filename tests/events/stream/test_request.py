@@ -27,7 +27,7 @@ def test_the_type_parameter_can_be_repeated_and_gives_a_set() -> None:
     assert _read(b"event_type=user.created&event_type=user.deleted&event_type=user.created").types == KNOWN
 
 
-def test_the_header_has_precedence_over_the_cursor_and_the_cursor_over_the_time() -> None:
+def test_last_event_id_has_precedence_over_the_cursor_and_the_cursor_over_the_time() -> None:
     assert _read(b"from=a&from_timestamp=2026-01-01T00:00:00Z", b"h").cursor == "h"
     assert _read(b"from_timestamp=2026-01-01T00:00:00Z", b"h") == Wanted("h", None, None)
     assert _read(b"from=a").cursor == "a"
@@ -39,7 +39,7 @@ def test_invalid_parameters_are_refused(query: bytes) -> None:
         _read(query)
 
 
-def test_an_invalid_timestamp_is_refused_even_with_the_header() -> None:
+def test_an_invalid_timestamp_is_refused_even_if_last_event_id_is_sent() -> None:
     with pytest.raises(InvalidQuery):
         _read(b"from_timestamp=yesterday", b"h")
 

@@ -206,7 +206,7 @@ def test_jobs_of_users_can_be_read_with_either_of_two_scopes_and_with_no_other_s
         (Job.Type.EVENT_REDELIVERY, ("read:event_deliveries", "update:event_deliveries", "read:event_streams")),
     ],
 )
-def test_jobs_of_streams_can_be_read_only_with_the_scopes_of_streams_and_deliveries(
+def test_jobs_of_streams_can_be_read_with_a_scope_of_streams_or_deliveries_and_with_no_other_scope(
     tenant: Tenant, job_type: Job.Type, readers: tuple[str, ...]
 ) -> None:
     job = JobFactory.create(tenant_id=tenant.pk, type=job_type)

@@ -124,7 +124,7 @@ def test_unverified_user_that_signs_up_again_does_not_change_a_later_foreign_acc
     assert strangers.others() == []
 
 
-def test_foreign_account_named_like_the_id_of_a_deleted_account_is_not_ours(side: Side, strangers: Strangers) -> None:
+def test_foreign_account_whose_name_is_the_id_of_a_deleted_account_is_not_changed(side: Side, strangers: Strangers) -> None:
     """At `/Users/{id}`, Canaille 0.3.6 also accepts a user name. So the id of a deleted account can lead to an account with this name."""
     assert side.create("anna@example.test").state == "delivered"
     (ours,) = strangers.others()
@@ -138,7 +138,7 @@ def test_foreign_account_named_like_the_id_of_a_deleted_account_is_not_ours(side
     assert strangers.untouched()
 
 
-def test_foreign_account_named_like_the_key_of_our_user_is_not_ours(side: Side, strangers: Strangers) -> None:
+def test_foreign_account_whose_name_is_the_key_of_a_user_is_not_changed(side: Side, strangers: Strangers) -> None:
     """For a filter on the key, saml-jackson 26.2.0 compares user names. The service tests filters before use, but does not notice this."""
     strangers.add("database|7f3a9c")
     strangers.add(TAKEN)
@@ -150,7 +150,7 @@ def test_foreign_account_named_like_the_key_of_our_user_is_not_ours(side: Side, 
     assert strangers.untouched()
 
 
-def test_failure_for_an_account_that_may_be_ours_says_how_to_confirm_it(side: Side, strangers: Strangers, relay: Relay) -> None:
+def test_failure_for_an_account_that_may_belong_to_the_user_says_how_to_confirm_it(side: Side, strangers: Strangers, relay: Relay) -> None:
     relay.refuses = lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
     strangers.add(TAKEN)
     assert refused(side.create(TAKEN))
