@@ -93,7 +93,10 @@ class ArchivingWorld(World):
 
 
 class Disaster:
-    """A world with a backup, the log as it was at a point in time, and a cursor from the period after it, which the restore loses."""
+    """A world with a backup, the log as it was at a point in time, and a cursor from a later time.
+
+    The restore to the point in time loses all later events.
+    """
 
     def __init__(self, world: ArchivingWorld) -> None:
         self.world = world

@@ -59,8 +59,11 @@ class NearTests:
         """Return the names of the tests that can notice the change of `file`, fast tests first, for `most_seconds` in total.
 
         For a change outside of functions, or in a function that runs during the collection, return all tests: each of them may notice it.
-        Otherwise return the tests that execute the changed statement. If no test executes the statement, and tests may run the source in
-        another process, return the tests that call the changed function, or all tests if no test calls the function.
+        Otherwise return the tests that execute the changed statement. If no test executes it, there are two cases:
+
+        - All tests run the source in their own process: no test is returned.
+        - Some tests may run the source in another process: return the tests that call the changed function. If no test calls it, return
+          all tests.
         """
         function = f"{file}:{change.function}"
         if not change.function or function in self.of_collection:
