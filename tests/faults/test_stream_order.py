@@ -102,7 +102,7 @@ def test_recording_times_never_decrease_when_the_clock_is_changed(world: World) 
     world.restart_postgres(environment=fake)
     try:
         with world.writers(tenant, 1, think=0.0) as writers:
-            # The clock starts wrong, ahead and behind, and changes in both directions.
+            # The clock of the server is ahead, then behind, then ahead again, and correct at the end.
             for step in ("+2h", "-3h", "+1h", "+0s"):
                 setting.write_text(step)
                 eventually(partial(writers.have_made, writers.count + 15), seconds=60)
