@@ -6,14 +6,6 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
-        name="provisioning-turns-in-rotation",
-        at="provisioning.engine.fairness:Rota.more_urgent",
-        old="return (other, key) if last_turn < served_at.get(stream_id, 0.0) else None",
-        new="return None",
-        rule="After a full turn for one stream, a worker process serves another stream that waits.",
-        tests=("tests/provisioning/engine/test_fairness.py",),
-    ),
-    Mutant(
         name="provisioning-turns-least-recent",
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="served_at.get(other, 0.0), place, other, key",
