@@ -1,7 +1,7 @@
 """Removes secret options of connections from all stored rows and reports which secrets must be rotated.
 
-Attempts are masked with values that are found in events and dead letters. Therefore events and dead letters are rewritten last, so that
-after an interrupted run the next run finds all values again.
+Attempts are masked with values that are found in events and dead letters. Therefore events and dead letters are rewritten after the
+attempts. If a run is interrupted, the next run then finds all values again.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def redact(*, tenant_id: str | None, is_applied: bool) -> RedactionReport:
 
     1. Read rows, events, dead letters and the audit log, and collect readable secrets.
     2. Write to each tenant's audit log which secrets must be rotated, before the first value is removed.
-    3. Rewrite attempts, deliveries, dead letters, events and marks, tenant by tenant. Web processes then drop their cached frames.
-    4. Rewrite the audit log and the rows of connections.
+    3. Tenant by tenant, rewrite attempts and deliveries, then dead letters, then events. Web processes then drop their cached frames.
+    4. Rewrite the marks, the audit log and the rows of connections.
     """
     report = RedactionReport()
     tenants = sorted(Head.objects.values_list("tenant_id", flat=True)) if tenant_id is None else [tenant_id]

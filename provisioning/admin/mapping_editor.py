@@ -29,7 +29,7 @@ from provisioning.services.action_warnings import warnings_of
 from provisioning.services.actions import update_action
 from provisioning.trials.mapping_preview import Preview, mapping_preview
 
-# The query parameter of a page that a guided setup opened: saving leads back to the setup.
+# A guided setup opens the page with this query parameter. If the parameter is set, saving leads back to the setup.
 FROM_SETUP = "setup"
 _MORE_ROWS = 3
 _PLACE = re.compile(r"mapping(?:\[(\d+)\])?(?:\.(\w+))?")

@@ -94,7 +94,9 @@ class UserPages:
         self._owner.row_pages += [timeline, RowPage(PROVISION, "Provision now", self.provision, _MAY_PROVISION)]
 
     def timeline(self, request: HttpRequest, user: User) -> HttpResponse:
-        """Show events of the user with their deliveries, newest first. The page begins at the key in the query."""
+        """Show events of the user with their deliveries, newest first. The query parameter `before` or `after` selects the page: it
+        contains the primary key of an event.
+        """
         before, after = (_key(request.GET.get(name, "")) for name in ("before", "after"))
         events, older, newer = _page_of(user, before=before, after=after)
         context = {
@@ -172,7 +174,9 @@ def _key(text: str) -> int | None:
 
 
 def _page_of(user: User, *, before: int | None, after: int | None) -> tuple[list[Event], int | None, int | None]:
-    """Return events of the user, newest first, and the keys of the older and the newer page. Uses the index by entity."""
+    """Return one page of the user's events, newest first, the key for `before` on the older page, and the key for `after` on the newer
+    page. A key is None if there is no such page. The query uses the index by entity.
+    """
     events = Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").defer("body")
     if after is not None:
         found = list(events.filter(pk__gt=after).order_by("pk")[: PAGE_ROWS + 1])

@@ -27,7 +27,7 @@ class UserTables(Tables):
         page.tabs[page.events_tab] = [self.dead_letters, self.deliveries, *page.tabs.get(page.events_tab, [])]
 
     def deliveries(self, request: HttpRequest, user: User) -> Panel | None:
-        """Return the deliveries of the last events, which an index finds by the event."""
+        """Return the deliveries of the last events. Reads the ids of these events first, because an index finds deliveries by event id."""
         if not self.may(request, "view", Delivery):
             return None
         events = Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").order_by("-pk")

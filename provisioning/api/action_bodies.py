@@ -71,7 +71,7 @@ class SecretToSet(Closed):
 
 
 class _ActionProgram(Closed):
-    """The program of an action, and the members for custom code, which this service refuses."""
+    """The program of an action. `code`, `dependencies` and `modules` belong to custom code: the service refuses them unless they are empty."""
 
     options = JsonObject(required=False, help_text=OPTIONS_TEXT)
     mapping = ListOf(required=False, allow_null=True, child=JsonObject())

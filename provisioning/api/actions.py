@@ -155,7 +155,7 @@ def action_at(action_id: Any) -> Action:
 
 
 def _check_program(body: dict[str, Any]) -> None:
-    """Refuse custom code and its members; empty members are accepted."""
+    """Refuse custom code, its dependencies and modules, and any other runtime than `RUNTIME`; empty members are accepted."""
     if body.get("code"):
         raise not_supported("Custom code is not supported: name a template or an installed entry point.")
     for name in ("dependencies", "modules"):

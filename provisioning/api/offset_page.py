@@ -30,8 +30,8 @@ def answer_page(
 ) -> dict[str, Any]:
     """Return one page. Raises `Refusal` for invalid parameters.
 
-    `fields` are the names of members that a request may select; each item contains the selected members. Limits keep the lists short, so
-    an offset is cheap.
+    `fields` are the names of members that a request may select; each item contains the selected members. The numbers of actions and of
+    versions are limited, so an offset is cheap.
     """
     project = Projection() if fields is None else projection_of(query, fields)
     page = number_of(query, "page", minimum=0) or 0

@@ -1,5 +1,6 @@
-"""Redelivers many dead letters as a job, which includes only dead letters that exist at its start. The rate is limited, and staff can
-cancel it."""
+"""Redelivers many dead letters as a job. The job includes only dead letters that exist when it is created. The rate of the job is limited,
+and staff can cancel the job.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
 def redeliver_next(job: Job) -> bool | Pause:
     """Put the next dead letters back into their lanes. The dead letters of a user keep their order.
 
-    In `summary`, a dead letter that was already redelivered counts as skipped. The deletion of a user that exists again counts as blocked.
+    In the `summary` of the job, a dead letter that was already redelivered counts as skipped, and the deletion of a user that exists again
+    counts as blocked.
     """
     asked = job.parameters
     letters = _left(job)

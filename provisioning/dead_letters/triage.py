@@ -17,7 +17,8 @@ from identity.services.failures import Invalid, NotFound
 from provisioning.models import DeadLetter, IgnoredKind
 
 State = DeadLetter.State
-# States in which the destination does not have the event. For a dead letter in the state `redelivered`, the running delivery decides.
+# States in which the destination does not have the event. The state `redelivered` is not one of them: the result of the new delivery is not
+# known yet.
 UNSETTLED = (State.OPEN, State.ACKNOWLEDGED, State.IGNORED)
 _DECISIONS = frozenset({State.OPEN, State.ACKNOWLEDGED, State.IGNORED, State.RESOLVED})
 BY_HAND = "by hand"

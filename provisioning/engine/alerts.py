@@ -23,8 +23,9 @@ _MOST_COUNTED = 10_000
 # no new kind.
 _NEW_SECONDS = 3600.0
 
-# Includes disabled streams, because their open dead letters still need a decision. Periods are aligned to the clock: an alert at the
-# end of a period could be repeated at the start of the next period. So an alert that is less than one period old also prevents an alert.
+# Includes disabled streams, because their open dead letters still need a decision. Periods are aligned to the clock: an alert at the end of
+# a period could be repeated at the start of the next period. Therefore no alert is raised while an alert of the same kind is less than one
+# period old.
 _RAISE = """
 INSERT INTO provisioning_alert (stream_id, tenant_id, kind, fingerprint, period, facts, mailed_to, problem)
 SELECT s.id, s.tenant_id, %(kind)s, found.fingerprint,

@@ -85,8 +85,8 @@ UPDATE provisioning_deadletter SET state = 'resolved', resolved_at = clock_times
 _BURY = """
 UPDATE provisioning_delivery SET state = 'dead', settled_at = clock_timestamp() WHERE id = %s
 """
-# A redelivered event that fails again reopens its dead letter, which keeps its copy of the event. New dead letters of an ignored kind
-# start as ignored.
+# If a redelivered event fails again, its dead letter is opened again and keeps its copy of the event. A new or reopened dead letter of an
+# ignored kind gets the state `ignored` instead of `open`.
 _WRITE_LETTER = """
 INSERT INTO provisioning_deadletter (delivery_id, stream_id, tenant_id, key, event_id, event_type, body, state, reason, error_class,
     error_status, error_scim_type, fingerprint, attempts, redelivery_actor, redelivery_reason, redrive, resolution, triaged_at,

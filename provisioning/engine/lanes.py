@@ -251,7 +251,7 @@ def _claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
 
 
 def _claim_in(lane_id: int, *, is_probe: bool = False) -> Claim | None:
-    """Claim the first delivery of a locked lane that may run; if no delivery may run, release the lane and return None."""
+    """Claim the first delivery that may run in a locked lane; if no delivery may run, release the lane and return None."""
     limits = _limits()
     while (taken := lane_rows.take_first(lane_id, probe=is_probe, **limits)) is not None and taken.delivery_id is not None:
         claim = taken.claim(is_probe=is_probe)

@@ -15,7 +15,7 @@ _LEASED = "SELECT count(*) FROM provisioning_lane WHERE tenant_id = %s AND lease
 
 
 def unfinished(tenant_id: str) -> list[str]:
-    """Return a sentence if deliveries run. A lease ends when the delivery ends, or expires if the worker has died."""
+    """Return a sentence if deliveries run. A lease ends when the delivery ends, or expires if the worker was killed."""
     (count,) = fetch_one(_LEASED, [tenant_id]) or (0,)
     return [f"{count:,} deliveries are running."] if count else []
 

@@ -29,7 +29,8 @@ TRY = "provisioning.try_event"
 
 # Seconds without publishing after a failure, because each attempt to publish may block for two seconds.
 _PAUSE_SECONDS = 30.0
-# The queue exceeds this size only while the broker is unreachable. Further messages are dropped; the sweeper sends new messages.
+# The queue of the process reaches this size only while the broker is unreachable. Then further messages are dropped, and the sweeper later
+# sends new messages for the same work.
 _MOST_WAITING = 10_000
 # Seconds that the thread of a busy process waits before it publishes again. Equal nudges that wait during this time are sent once.
 _ROUND_SECONDS = 0.01

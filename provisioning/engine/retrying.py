@@ -25,7 +25,9 @@ class RetryingTask(Task):  # type: ignore[type-arg]  # celery's Task is generic 
     max_retries = None
 
     def retry(self, *args: Any, **options: Any) -> Any:
-        """Use the exact delay of `RetryLater`, because plain autoretry would wait 180 s, or less than the lane's pause."""
+        """Use the exact delay of `RetryLater`. The default of Celery is 180 s, and a random backoff could be shorter than the pause of the
+        lane.
+        """
         reason = options.get("exc")
         if isinstance(reason, RetryLater):
             options["countdown"] = reason.seconds

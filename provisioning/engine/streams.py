@@ -123,7 +123,9 @@ def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
 
 
 def synchronization_target(stream_id: str) -> str:
-    """Return the target of a stream's synchronization job. One synchronization can run at a time, in parallel with a redelivery job."""
+    """Return the target of a stream's synchronization job. At most one job per target runs. Redelivery jobs have another target, the stream
+    id, so one of them can run at the same time.
+    """
     return f"synchronization:{stream_id}"
 
 

@@ -40,8 +40,9 @@ def can_be_rebuilt(event_type: str) -> bool:
 def with_current_profile(*, tenant_id: str, key: str, event_type: str, body: bytes | None) -> bytes:
     """Return the envelope with the current user instead of the recorded user; all other members, including the id, are unchanged.
 
-    The caller must hold the lane, so that later events are delivered later, and this profile is never older than a delivered profile.
-    Raises `Conflict` for an event without a profile or a profile that is too large, `NotFound` if the user does not exist.
+    To redeliver the result, the caller must have the lock of the lane. Later events are then delivered after this profile, so an older
+    profile never overwrites a newer one. Raises `Conflict` for an event without a profile or a profile that is too large, `NotFound` if the
+    user does not exist.
     """
     if not can_be_rebuilt(event_type) or body is None:
         raise Conflict("Only a creation or an update of a user can be sent with the current profile.")

@@ -77,7 +77,7 @@ class Success:
 
 @dataclass(frozen=True)
 class Failure:
-    """The run raised an exception. `error_class` decides the next step; the other fields are for display."""
+    """The run raised an exception. `error_class` determines the next step of the delivery; the other fields are for display."""
 
     error_class: str
     message: str

@@ -102,8 +102,8 @@ class LinkBook:
         """Tell whether another user or tenant is linked to the account.
 
         A link of another user is ignored if the account has a key that was never sent through this link: then the id was reassigned, or two
-        workspaces of the server use the same ids. A different creation time does not prove this, because some servers return a new time in
-        each answer. An earlier 404 does not prove this, because the account may exist again.
+        workspaces of the server use the same ids. A different creation time is not sufficient, because some servers return a new time in
+        each answer. An earlier 404 is not sufficient, because the account may exist again.
         """
         return any(
             other.remote_id == resource["id"] and not self._is_kin(other) and not _has_other_key(other, resource) for other in self._others

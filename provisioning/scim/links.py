@@ -17,7 +17,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # a server cannot distinguish accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
-# Origins of a confirmed link. The origin is "by name" if a run overwrites the origin during the confirmation.
+# Origins that a link can have after an administrator confirmed it. A run that started before the confirmation may overwrite the origin with
+# "by name".
 _CONFIRMED = ("adopted", "by name")
 # Longer ids are not stored, because they cannot be requested; see `user_path`.
 LONGEST_ID = 512

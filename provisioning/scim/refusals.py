@@ -51,7 +51,9 @@ _CLASSES: dict[int, type[ActionError]] = {
 
 
 def is_repeated_within_run(status: int) -> bool:
-    """Tell whether `SCIM_MAX_RETRIES` covers this status (spec, "Action secrets"): 429 and every 5xx."""
+    """Tell whether a request that got this status is repeated: 429 and every 5xx, at most `SCIM_MAX_RETRIES` times (spec, "Action
+    secrets").
+    """
     return status == 429 or status >= 500
 
 

@@ -20,7 +20,7 @@ NOT_CONFIDENTIAL = frozenset({TIMEOUT_MS, MAX_RETRIES, CONNECTION_ALLOWLIST})
 
 DEFAULT_TIMEOUT_MS = 1500
 DEFAULT_MAX_RETRIES = 1
-# The budget of a run is 20 s, so a longer timeout of a single request makes no sense.
+# No run may take longer than 20 s, so a longer timeout of a single request makes no sense.
 _LONGEST_TIMEOUT_MS = 20_000
 _MOST_RETRIES = 10
 # The requests of the worst case: a lookup by `externalId`, a lookup by `userName`, and the write.

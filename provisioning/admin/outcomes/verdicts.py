@@ -136,7 +136,7 @@ def verdict_of_delivery(
         state.SUPERSEDED: ("quiet", "Superseded: nothing was sent.", "Nothing. A newer event of the same entity was written."),
     }
     tone, what, advice = said[state(delivery.state)]
-    # Only the SCIM template stores the id of an account. Other actions may use the same words for another result.
+    # Only the SCIM template stores `scim_id`. Another action may store the same reason with another meaning, so show its reason unchanged.
     done = _DONE.get(delivery.reason, "") if "scim_id" in delivery.detail else ""
     why = done or _sentence(delivery.reason or _times(delivery.attempts))
     label = "Result" if delivery.state == state.DELIVERED else "Why"

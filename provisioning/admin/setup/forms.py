@@ -30,7 +30,8 @@ _NAMES = {
 
 
 class ServerForm(ActionForm):
-    """Server profile, name and the five secrets of the template; other options are set later on the page of the action.
+    """Server profile, name, and the five values that the SCIM template stores as secrets: URL, token, time limit, repeats and connections.
+    Other options are set later on the page of the action.
 
     `kept_token` is the token that staff entered when they last sent this form, with errors in other fields.
     """

@@ -1,6 +1,7 @@
 """Keeps an entered token, sealed, in the session of the staff account while other fields of the form have errors.
 
-The token is never shown and never used for another account, tenant or setup. It is deleted when the form is saved, or when it is too old.
+The token is never shown and never used for another account, tenant or setup. It is deleted when the form is saved. A token that is older
+than `KEPT_SECONDS` is not used.
 """
 
 from __future__ import annotations
