@@ -71,7 +71,7 @@ class SecretToSet(Closed):
 
 
 class _ActionProgram(Closed):
-    """The program of an action. `code`, `dependencies` and `modules` belong to custom code: the service refuses them unless they are empty."""
+    """The program of an action. `code`, `dependencies` and `modules` are for custom code: the service refuses them unless empty."""
 
     options = JsonObject(required=False, help_text=OPTIONS_TEXT)
     mapping = ListOf(required=False, allow_null=True, child=JsonObject())

@@ -1,9 +1,9 @@
 """Holds a stream whose destination is misconfigured or unreachable. No event is lost, and delivery resumes in order.
 
 The breaker opens in three cases: three consecutive 401 answers; 403 for two users, or for one user if the server also refuses reads
-(`read_probe`); many other consecutive failures with several users. An action that reports `Misconfigured` holds its
-stream immediately. A worker periodically probes a held stream with one delivery; the first success resumes the stream (ADR 0032, ADR
-0076).
+(`read_probe`); many other consecutive failures with several users. An action that reports `Misconfigured` holds its stream immediately. A
+worker periodically probes a held stream with one delivery. If this delivery succeeds, or fails only because of its document, the stream
+resumes (ADR 0032, ADR 0076).
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ _UNAUTHORIZED, _FORBIDDEN = 401, 403
 
 # The failed attempt has written this row in the same transaction.
 _NOTED = "SELECT error_status, error_message FROM provisioning_delivery WHERE id = %s"
-# A success resets only `failures`, and the other counters are ignored while `failures` is 0. An answer with a status other than 401 resets
-# the counter of 401. An answer with a status other than 403 resets the counter of 403. A request without an answer resets no counter.
+# A success resets only `failures` and `keys` (see `delivery_rows`). The counters of 401 and 403 are ignored while `failures` is 0. An
+# answer with a status other than 401 resets the counter of 401. An answer with a status other than 403 resets the counter of 403. A request
+# without an answer resets no counter.
 _COUNT = """
 INSERT INTO provisioning_breaker AS b (stream_id, tenant_id, failures, keys, unauthorized, forbidden_keys)
 VALUES (%(stream)s, %(tenant)s, 1, jsonb_build_array(%(key)s::text), %(is_401)s::int,

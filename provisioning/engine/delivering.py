@@ -97,7 +97,9 @@ def _take_turn(stream_id: str, key: str, turn: Turn) -> tuple[float | None, str 
 
 
 def probe_stream(stream_id: str, tenant_id: str) -> None:
-    """Run one delivery of a held stream. Resume the stream if the destination processes the delivery, or if no delivery waits."""
+    """Run one delivery of a held stream. Resume the stream if the delivery succeeds or fails only because of its document, or if no
+    delivery waits.
+    """
     claim = lanes.claim_oldest(stream_id, is_probe=True)
     if claim is None:
         breaker.resume_stream(stream_id=stream_id, tenant_id=tenant_id)

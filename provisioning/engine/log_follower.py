@@ -44,7 +44,9 @@ DELETE FROM provisioning_lane l WHERE l.tenant_id = %(tenant)s AND NOT EXISTS (
 
 
 class DeliveryFollower:
-    """Reports the positions of streams and of waiting deliveries, both of which still read events from the log."""
+    """Reports two kinds of positions: of streams, which read the events after their position, and of waiting deliveries, whose events are
+    still to be sent.
+    """
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
         """Turn waiting deliveries of disabled streams, up to position `through`, into dead letters with copies of the events."""
@@ -55,8 +57,9 @@ class DeliveryFollower:
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return the positions that streams hold back: streams that have not read up to `through`, and streams with waiting deliveries.
 
-        No stream can later need an earlier position: deliveries are created only after the position of their stream, and new or enabled
-        streams start at the head. Waiting deliveries of a stream that was just disabled hold positions back, too.
+        No stream can later need an earlier position: deliveries are created only after the position of their stream, and a new or enabled
+        stream starts at the head. The exception is a stream that a synchronization enables: the position of the synchronization is held
+        back, too. Waiting deliveries of a disabled stream hold positions back until `make_way` has made them dead letters.
         """
         found = []
         for stream_id, is_disabled, held_since, position, waiting in fetch_all(_NEEDS, {"tenant": tenant_id, "through": through}):

@@ -103,7 +103,7 @@ class ScimClient(AccountLookup):
     def delete(self, match: Match, person: Person) -> bool:
         """DELETE the user; return False if the user did not exist any more.
 
-        After a 404 without a SCIM error body, or a server failure, a lookup decides whether the user still exists.
+        After a 404 without a SCIM error body, or a status of 5xx, look the user up: if no account is found, the deletion has succeeded.
         """
         sent_before = len(self._recorder.exchanges)
         path = user_path(match.id)

@@ -160,7 +160,7 @@ class UserSync:
         if reason != "created" or self._client.links.is_linked_before:
             return self._update(created.existing, document)
         if is_repetition:
-            # Do not report a skip: before a redelivery of an older event, the service must detect that this event was already written.
+            # Report a write and not a skip. Otherwise a later redelivery of an older event would not end as superseded.
             return delivered("created by an earlier attempt", user_id=person.external_id, scim_id=created.id)
         return skipped("duplicate delivery", user_id=person.external_id, scim_id=created.id)
 

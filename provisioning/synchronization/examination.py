@@ -44,8 +44,10 @@ class Examiner:
         1. Skip a user outside the scope, or without a correlation key or user name, because deliveries skip such a user, too.
         2. Update the account that has our `externalId` or is linked to the user, if any of its values differ.
         3. Otherwise link the one account that the match rule finds for the user, with an update that also sets `externalId`.
-        4. Otherwise create the user, if no account has its user name. A comparison does not write in step 2, and reports a user without an
-           account instead of steps 3 and 4.
+        4. Otherwise create the user, if no account has its user name.
+
+        A dry run reports the same outcomes and writes nothing. A comparison only reports the differences in step 2. Instead of steps 3 and
+        4, it reports that the user has no account.
         """
         user_id = str(document["user_id"])
         if (skip := self.outside(document)) is not None:

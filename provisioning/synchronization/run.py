@@ -23,7 +23,8 @@ from provisioning.synchronization.state import save
 _TURN_SECONDS = 4.0
 _LONGEST_PAUSE_SECONDS = 3600.0
 _FIRST_PAUSE_SECONDS = 2.0
-# Tries per user while the server is busy. After the last try, the user counts as failed. Three consecutive failed users stop the job.
+# Tries per user while the server is busy. After the last try, the user counts as failed. Three consecutive failed users stop the job. In
+# the phases that read or delete accounts, the last try stops the job.
 MOST_TRIES = 5
 
 

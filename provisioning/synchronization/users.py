@@ -18,7 +18,7 @@ _SAVED_TOGETHER = 20
 # Failures that would affect all users.
 _AGAINST_SERVER = (ConfigurationFailure, Misconfigured, TransientFailure)
 _IN_A_ROW = 3
-# Maximum writes per user. If a user changes more often during the writes, the events of the user deliver the last change.
+# Maximum repeats of the write of one user. If the user changes during each of these writes, its events deliver the last change.
 _MOST_ROUNDS = 3
 
 

@@ -1,11 +1,12 @@
-"""Runs a synchronization. The step of the job decides the next phase. The effect of the job sends requests while no transaction is open.
+"""Runs a synchronization. The step of the job (`begin`) selects the phase. The effect of the job (`go_on`) sends the requests of this phase
+while no transaction is open.
 
     users      examines every user of this service, in the order of the keys, and writes each user whose account differs
     accounts   reads every account on the server, page by page, and stores accounts with our key but without a user
     deletions  deletes the stored accounts if the plan requests this; more accounts than the limit require an approval
 
-After the last phase, the job enables the stream if the plan requests this. Progress is saved after every few users. After a crash, only
-these users are repeated, which is harmless.
+After the last phase, the job enables the stream if the plan requests this. Progress is saved after every few users. After a crash, only the
+users since the last save are processed again, which is harmless.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class WaitedTooLong(ServiceError):
 
 
 def begin(job: Job) -> bool | Pause:
-    """Decide the next step of a synchronization; the caller has locked the row of the job.
+    """Decide whether the synchronization pauses, continues or ends; the caller has locked the row of the job.
 
     1. If the job waits for an administrator, pause. Raises `WaitedTooLong` after `HOLD_MAX_SECONDS`.
     2. If the server's `Retry-After` has not passed, or another process works on the job, pause.
