@@ -1,7 +1,7 @@
 """Exceptions of a run. The class of an exception determines the next step of the delivery. Pure.
 
-A normal return means delivered or skipped. In every other case, the run raises one of these exceptions. Deliveries store `kind`, by which
-failures are grouped. Message, detail and exchanges never contain secrets.
+A normal return means delivered or skipped. In every other case, the run raises one of these exceptions. Deliveries store `kind` as the
+class of their failure (`error_class`). Message, detail and exchanges never contain secrets.
 """
 
 from __future__ import annotations

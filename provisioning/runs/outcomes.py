@@ -23,7 +23,7 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to run one delivery until `lease_until`. Only the owner of `token` can settle the delivery."""
+    """The right to run one delivery until the lease of its lane ends. Only the owner of `token` can settle the delivery."""
 
     lane_id: int
     token: UUID
@@ -63,7 +63,7 @@ class NotDue:
 
 @dataclass(frozen=True)
 class Success:
-    """The destination accepted the event (`is_written`), or the event was skipped."""
+    """The destination accepted the event, or the event was skipped. `is_written` is true for an accepted event and for a skipped deletion."""
 
     is_skipped: bool
     is_written: bool
@@ -77,7 +77,9 @@ class Success:
 
 @dataclass(frozen=True)
 class Failure:
-    """The run raised an exception. `error_class` determines the next step of the delivery; the other fields are for display."""
+    """The run raised an exception. `error_class` determines the next step of the delivery, `retry_after` the shortest pause. The breaker
+    also reads `status`. `links` are stored; all other fields are for display.
+    """
 
     error_class: str
     message: str

@@ -17,7 +17,7 @@ from provisioning.models import Trial
 from provisioning.runs.outcomes import shortened, storable
 from provisioning.trials.steps import Steps
 
-# Seconds for all requests of one trial: an acceptable time for a page, and less than the lease of the lanes that the trial holds.
+# Seconds for all requests of one trial: an acceptable time for a page, and less than the time for which the trial leases lanes.
 BUDGET_SECONDS = 25.0
 # A trial that has not ended after this time is marked as lost, because its process must have ended.
 _LOST_AFTER = timedelta(seconds=90)

@@ -99,8 +99,9 @@ class WriteCheck:
         return Finding("Every attribute is stored as sent, without duplicates.")
 
     def _write_outdated(self) -> Finding:
-        """Test whether the server honors `If-Match` (RFC 7644, 3.14), which prevents a race between the check of an account and the
-        write."""
+        """Test whether the server honors `If-Match` (RFC 7644, 3.14). Then a write fails if the account was changed after the service
+        checked it.
+        """
         name = if_match_of(self._session.transport.server)
         meta = self._stored().get("meta")
         if not isinstance(meta, dict) or not meta.get("version"):
