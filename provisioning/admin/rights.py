@@ -22,12 +22,12 @@ class Right(StrEnum):
 
 
 def may(request: HttpRequest, *rights: Right) -> bool:
-    """Tell whether the account behind the request has all of these rights."""
+    """Tell whether the account that sent the request may view dead letters and has all of these rights."""
     staff = staff_of(request)
     return staff is not None and all(staff.has_perm(right.value) for right in (Right.VIEW, *rights))
 
 
 def require(request: HttpRequest, *rights: Right) -> None:
-    """Raise `PermissionDenied`, which becomes 403, unless the account has all of these rights."""
+    """Raise `PermissionDenied`, which becomes 403, unless `may` is true for these rights."""
     if not may(request, *rights):
         raise PermissionDenied

@@ -64,7 +64,7 @@ class SupportedTrigger(Closed):
 
 
 class SecretToSet(Closed):
-    """A secret. Without a value, the stored value is kept."""
+    """A secret. In a change of an action, a secret without a value keeps its stored value."""
 
     name = Text(max_length=128)
     value = Text(required=False, max_length=4096)

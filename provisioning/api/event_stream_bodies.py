@@ -25,7 +25,7 @@ class DestinationType(Text):
 
 @extend_schema_field({"type": "string", "enum": list(EventStream.Status.values)})
 class Status(Text):
-    """Whether a stream delivers."""
+    """Whether a stream is enabled or disabled."""
 
 
 class Subscription(Closed):

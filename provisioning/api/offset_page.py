@@ -1,4 +1,4 @@
-"""Pagination of the lists of actions, with the parameters `page` and `per_page`. The response includes the total."""
+"""Pagination with the parameters `page` and `per_page`, for lists of actions and of synchronizations. The response includes the total."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def answer_page(
 ) -> dict[str, Any]:
     """Return one page. Raises `Refusal` for invalid parameters.
 
-    `fields` are the names of members that a request may select; each item contains the selected members. The numbers of actions and of
-    versions are limited, so an offset is cheap.
+    `fields` are the names of members that a request may select; each item contains the selected members. The query uses an offset, so pass
+    only rows of lists that stay short.
     """
     project = Projection() if fields is None else projection_of(query, fields)
     page = number_of(query, "page", minimum=0) or 0

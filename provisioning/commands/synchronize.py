@@ -19,10 +19,10 @@ _ACTOR = "the command line"
 
 HELP = f"""Synchronize existing users with the SCIM server of a stream, before the stream is enabled.
 
-A stream delivers only changes made while it is enabled; existing users need one synchronization. Each user of the stream's
-connections is looked up by externalId. If the search finds an account that differs, the account is updated. If the search finds no account,
-the account that --match identifies is linked: it gets the externalId and the attributes of the user. Without such an account, a new
-account is created. Accounts of other users, and ambiguous accounts, are never changed; the report lists them.
+A stream delivers only changes made while it is enabled; existing users need one synchronization. Each user of the stream's connections is
+looked up by externalId. If the search finds an account whose values differ from those of the user, the account is updated. If the search
+finds no account, the account that --match identifies is linked: it gets the externalId and the attributes of the user. Without such an
+account, a new account is created. Accounts of other users, and ambiguous accounts, are never changed; the report lists them.
 
 Without --yes the command starts with a dry run and asks for confirmation. You can repeat the command: a second run writes only
 accounts that differ. The synchronization is a job that survives Ctrl+C and crashes; --resume continues it.
@@ -100,7 +100,7 @@ def start(stream: EventStream, plan: Plan) -> Job:
 
 
 def _answered(stream: EventStream, options: Mapping[str, Any]) -> Job | None:
-    """Give the answer of --resume, --confirm, --decline or --cancel to its job, and return the job; None without such an option."""
+    """Give the answer of --resume, --confirm or --decline to its job, and return the job; None without such an option."""
     answers: dict[str, Callable[[Job], Job]] = {
         "resume": lambda job: (
             service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=_ACTOR) if job.parameters.get("waits_for") == "resume" else job

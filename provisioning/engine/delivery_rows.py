@@ -168,9 +168,9 @@ def supersede(delivery_id: int) -> None:
 
 
 def bury(delivery_id: int, cause: Failure | None = None) -> None:
-    """Make the delivery a dead letter with its last failure, or with `cause` if no attempt has stored a failure.
+    """Make the delivery a dead letter with `cause`, or with its last failure if `cause` is None.
 
-    A delivery whose last failure belongs to a hold stays in its lane instead, and the last attempt does not count.
+    Without `cause`, a delivery whose last failure belongs to a hold stays in its lane instead, and the last attempt does not count.
     """
     if cause is None and breaker.catches(delivery_id):
         execute(_UNCOUNT, [delivery_id])

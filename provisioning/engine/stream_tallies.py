@@ -1,4 +1,4 @@
-"""Counts attempts per stream for the metrics: each process counts in memory, and each sweep adds the counts to the database.
+"""Counts attempts per stream for the metrics. Each worker process counts in memory. Its sweeper thread adds the counts to the database.
 
 Workers have no port for metrics, so they store their counts in the database. One statement stores all counts of a process, for any number
 of streams. If a worker is killed, its counts of the last seconds are lost.
@@ -34,7 +34,7 @@ _lock = Lock()
 
 
 def kind_of(result: Success | Failure | NoTurn) -> str:
-    """Return the name under which a result is counted: `delivered`, `skipped`, `put off`, or the class of the failure."""
+    """Return the name of a result in counts and traces: `delivered`, `skipped`, `put off` (only in traces), or the class of the failure."""
     if isinstance(result, NoTurn):
         return "put off"
     return result.error_class if isinstance(result, Failure) else "skipped" if result.is_skipped else "delivered"

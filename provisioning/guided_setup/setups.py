@@ -1,7 +1,7 @@
 """Unfinished setups of SCIM servers. The progress of a setup is derived from its rows and not stored separately.
 
-An unfinished setup is an action of the SCIM template with no stream, or with one stream that has never delivered an event. An unfinished
-setup has no effect, because deliveries need an enabled stream.
+An unfinished setup is an action of the SCIM template with no stream, or with one disabled stream. This stream has no deliveries, and no
+running synchronization will enable it. An unfinished setup has no effect, because deliveries need an enabled stream.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def replaces_list(path: ScimPath, resource: Mapping[str, Any]) -> bool:
 def person_of(document: Mapping[str, Any], table: Iterable[MappingRow]) -> Person:
     """Return the mapped `externalId` and `userName`; empty strings for missing values.
 
-    Raises `MappingFailed` in the same cases as `map_user`.
+    Raises `MappingFailed` if the expression of one of these two rows fails for this user.
     """
     rows = [row for row in table if row.path in _REQUIRED_PATHS]
     values = {row.path: Fitting().at(parse_path(row.path), _found(row, document)) for row in rows}

@@ -63,7 +63,7 @@ class NotDue:
 
 @dataclass(frozen=True)
 class Success:
-    """The destination accepted the event, or the event was skipped. `is_written` is true for an accepted event and for a skipped deletion."""
+    """The destination accepted the event, or the event was skipped. `is_written` is true for accepted events and for skipped deletions."""
 
     is_skipped: bool
     is_written: bool

@@ -45,7 +45,7 @@ _CLASSES: dict[int, type[ActionError]] = {
     412: PreconditionFailed,
     425: TransientFailure,
     429: TransientFailure,
-    # 501, Not Implemented: a repeat of the request would fail again.
+    # 501, Not Implemented: a later attempt would fail again. Within the attempt, the request is repeated as after every 5xx.
     501: ConfigurationFailure,
 }
 

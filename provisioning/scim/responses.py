@@ -31,7 +31,7 @@ def created_user(status: int, body: bytes) -> Mapping[str, Any]:
 
 
 def read_user(status: int, body: bytes, resource_id: str) -> dict[str, Any]:
-    """Return the user in a 2xx answer to a GET by id, which must have the requested id (RFC 7644, 3.4.1)."""
+    """Return the user in the answer to a GET by id; the answer must have the status 200 and the requested id (RFC 7644, 3.4.1)."""
     if status != 200:
         raise invalid_shape("GET", status, "200 with the user is expected")
     document = _document("GET", status, body)
@@ -62,7 +62,7 @@ def check_deleted(status: int) -> None:
 
 
 def found_resources(status: int, body: bytes) -> list[dict[str, Any]]:
-    """Return the resources of a 2xx answer to a filter; one invalid element invalidates the whole list."""
+    """Return the resources in the answer to a filter, which must have the status 200; one invalid element invalidates the whole list."""
     if status != 200:
         raise invalid_shape("GET", status, "200 with a ListResponse is expected")
     document = _document("GET", status, body)
