@@ -1,4 +1,4 @@
-"""Our own service as a measured server: the web process of production, on one of three ASGI servers."""
+"""Our own service as a measured server: the web process of production, on uvicorn or on Daphne."""
 
 from __future__ import annotations
 

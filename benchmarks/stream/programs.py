@@ -95,8 +95,9 @@ class Programs:
 
     @contextmanager
     def reader(self, address: tuple[str, int]) -> Iterator[Reader]:
-        """Run a reader of the server at this address. The reader ends when its standard input is closed, so it also ends if this process
-        dies."""
+        """Run a reader of the server at this address. The reader ends when its standard input is closed, so it also ends when this process
+        ends.
+        """
         program = [str(self.reader_program)] if self.reader_program else [sys.executable, str(HERE / "plain_reader.py")]
         command = [*program, address[0], str(address[1])]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
