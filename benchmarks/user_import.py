@@ -1,8 +1,8 @@
 """Measures user imports with and without recording: rate, steadiness, memory, and the delay of concurrent writers.
 
-Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). A run imports
-the same rows three times, each time into a new tenant: recorded and numbered; recorded and numbered while another thread writes in the
-tenant; and without triggers and recorder. The benchmark does not delete the tenants.
+Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). A run makes three imports, each
+into a new tenant: all rows, recorded and numbered; at most 20,000 rows, recorded and numbered while another thread writes in the tenant;
+and at most 20,000 rows without triggers and recorder. The benchmark does not delete the tenants.
 """
 
 from __future__ import annotations

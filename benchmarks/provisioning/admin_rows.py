@@ -19,7 +19,7 @@ from tests.factories.identity import make_user
 
 _SMALL_TENANTS = 50
 _STREAMS = 5
-# The primary key of the newest copy. The primary keys of the copies have no gaps. The rows from which the copies are made (`seeds`) have
+# All copies have lower primary keys than this number, without gaps. The rows from which the copies are made (`seeds`) have
 # far lower primary keys and positions below the floor of each log, so no measured log contains them.
 _MOST = 2_000_000
 _MONTH = 30 * 86_400
@@ -51,7 +51,9 @@ class Platform:
         return cls(tenants, seeds, _MONTH / rows)
 
     def fill(self, listed: Sequence[type[models.Model]], start: int, rows: int) -> None:
-        """Insert rows of the models from number `start` on, each older than the previous row; set the head and the floor of each log."""
+        """Insert the rows with the numbers `start` + 1 to `rows` of each model, each older than the previous row; set head and floor of
+        each log.
+        """
         for model in listed:
             self.seeds.of(model)
         with ThreadPoolExecutor(os.cpu_count()) as threads:

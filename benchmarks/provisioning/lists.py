@@ -1,4 +1,4 @@
-"""The cost of admin pages over many rows: lists, groups of dead letters, start pages; at some thousand rows and at a million."""
+"""The cost of admin pages over many rows: lists, groups of dead letters, start pages; at 10,000 rows and up to a million."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Queue:
         return took
 
     def out_of_order(self) -> int:
-        """Return the number of attempts that began after an attempt for a later event of the same user."""
+        """Return the number of deliveries whose first attempt began after the first attempt for a later event of the same user."""
         return int(_row(_OUT_OF_ORDER, self.stream_ids)[0])
 
 

@@ -23,7 +23,7 @@ _TABLES = (
     "identity_customdomain",
     "authapi_client",
 )
-# The copies differ in id and time, and are older than the copied event.
+# The copies differ in id, user and time, and are older than the copied event.
 _COPY_EVENTS = f"""
 INSERT INTO events_event (event_id, tenant_id, type, root, time, body)
 SELECT 'evt_' || left(md5(%(salt)s || i), 22), seed.tenant_id, seed.type, 'user:database|' || md5((i %% 50000)::text),

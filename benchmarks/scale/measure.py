@@ -1,4 +1,4 @@
-"""One run: each dimension grows from its smallest to its largest size, and every measurement runs at each size."""
+"""One run: each dimension grows from its smallest to its largest size, and at each size the measurements of this dimension run."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-# The sizes of each dimension, smallest first. While one dimension grows, the others stay at their first size.
+# The sizes of each dimension, smallest first. The dimensions grow one after another, and rows that one dimension added stay in the
+# database.
 SIZES: dict[str, tuple[int, ...]] = {
     "web processes": (1, 2, 3, 4),
     "streams": (10, 100, 1000, 10_000),

@@ -54,7 +54,7 @@ class Probes:
         return self.world.members(1)[0]
 
     def event(self) -> Figures:
-        """Change a user again and again; return milliseconds from the request to the commit, and of PostgreSQL's processor time."""
+        """Change a user again and again; return milliseconds from the call to the commit, and of PostgreSQL's processor time."""
         accounts = Accounts(databases())
         before, times = accounts.taken(), []
         for _ in range(_EVENTS):

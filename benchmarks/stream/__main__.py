@@ -1,7 +1,7 @@
 """Measure the event stream and other servers in one run: `make bench-stream`, or this module with options.
 
-Starts PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set. Then migrates, measures, and writes
-the figures as JSON. On request, also writes the tables and the plot of the documentation. Compare only figures of the same run.
+Starts PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set. Then migrates, measures and prints the figures. On request, writes
+the figures as JSON, and the tables and the plot of the documentation. Compare only figures of the same run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Measures the time from commit to the first byte at each subscriber, and the lower bound of this time.
+"""Measures the time from the commit of an event to its arrival at each subscriber, and the lower bound of this time.
 
-Meanwhile the web process also serves a management client.
+When our own service is measured, the web process also serves a management client meanwhile.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The scenarios of each server: one event at a time, a burst, idle streams, connects, replay. Each function returns the measured
-numbers."""
+"""Scenarios for any server: one event at a time, a burst, connects, idle streams. Each function returns the measured numbers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ _SCHEDULED_TIME = 2
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of a group of processes in bytes: resident, and with shared pages counted once."""
+    """Memory of a group of processes in bytes: resident, and proportional, for which the kernel divides each shared page among its
+    processes.
+    """
 
     resident: int
     proportional: int

@@ -41,7 +41,7 @@ _COLUMN_TYPES = ("varchar", "varchar", "varchar", "varchar", "timestamptz", "byt
 
 @dataclass(frozen=True)
 class Member:
-    """A tenant with a client that may subscribe and a user whose changes cause events."""
+    """A tenant with a client that may subscribe and, if it is a writer, a user whose changes cause events."""
 
     tenant_id: str
     client: Client
@@ -95,7 +95,7 @@ class World:
         self._members: list[Member] = []
 
     def members(self, count: int) -> list[Member]:
-        """Return the first `count` tenants."""
+        """Return the first `count` tenants, and create those that do not exist."""
         while (made := len(self._members)) < count:
             self._members.append(_made(f"b{self._run}-{made}", self._pair, with_user=made < _WRITERS))
         return self._members[:count]
