@@ -2,7 +2,7 @@
 // Statements have names, so that the server parses them once per connection, as for this service.
 import pg from 'pg'
 
-// One process serves eight connections at most, and each connection runs one statement at a time.
+// The load generator opens at most ten connections, and each of them needs one statement at a time.
 const pool = new pg.Pool({ max: 10 })
 const TABLE = process.env.PEER_TABLE
 

@@ -1,5 +1,5 @@
-// npm oidc-provider as the peer: one process, RS256 with 2048 bits, JWT access tokens for one API, DPoP. Its rows are in memory, or in
-// PostgreSQL where PEER_TABLE names a table.
+// npm oidc-provider as the peer: RS256 with 2048 bits, JWT access tokens for one API, DPoP; one process by default. Its rows are in memory,
+// or in PostgreSQL if PEER_TABLE names a table.
 // Usage: node provider.mjs PORT COUNT [PROCESSES]; prints one JSON line for each process that listens, with a refresh token and an
 // access token for each of COUNT connections. Processes share the port, but not the keys and the tokens in memory.
 import cluster from 'node:cluster'
