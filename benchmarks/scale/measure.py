@@ -45,8 +45,8 @@ class Run:
         """Measure every requested dimension."""
         grown: dict[str, Callable[[tuple[int, ...]], None]] = {
             "web processes": self._web_processes,
-            "streams": self._streams,
             "tenants": self._tenants,
+            "streams": self._streams,
             "log rows": self._log_rows,
         }
         for dimension, sizes in self._sizes.items():

@@ -31,7 +31,7 @@ def described(programs: Programs) -> dict[str, str]:
         "postgresql": str(postgres),
         "redis_protocol_server": f"{told.get('server_name', 'redis')} {told.get('valkey_version', told['redis_version'])}",
         "psycopg": psycopg.__version__,
-        **{name: version(name) for name in ("django", "granian", "uvicorn", "daphne")},
+        **{name: version(name) for name in ("django", "uvicorn", "daphne")},
         "nchan": _debian("libnginx-mod-nchan"),
         "django-eventstream": _locked("django-eventstream"),
         "reader": "C" if programs.reader_program else "Python",

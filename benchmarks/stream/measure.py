@@ -72,7 +72,7 @@ class Run:
         template, frame = self.world.template(), self.world.frame()
         makers: dict[str, Callable[[], Starter]] = {
             "bare sender": lambda: peers.bare_sender(self.programs, frame),
-            "bare application, granian": lambda: peers.bare_application(template, self._directory),
+            "bare application, uvicorn": lambda: peers.bare_application(template, self._directory),
             "nchan": lambda: peers.nchan(template, self._directory),
             "django-eventstream": lambda: peers.eventstream(template, self._directory),
         }

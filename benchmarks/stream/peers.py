@@ -196,7 +196,7 @@ def bare_application(template: bytes, directory: Path) -> Starter:
             running("bare-application", command, port, directory=directory, environment=dict(os.environ)) as process,
             closing(Publisher(port)) as publisher,
         ):
-            yield HttpPeer("bare application, granian", port, process, publisher, template, "/events")
+            yield HttpPeer("bare application, uvicorn", port, process, publisher, template, "/events")
 
     return start
 
