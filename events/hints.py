@@ -18,7 +18,7 @@ from foundation.memory.redis_clients import async_redis_client, redis_client
 
 logger = logging.getLogger(__name__)
 
-# Connecting and sending together take at most 200 ms, because the numberer waits for both.
+# The numberer waits while this process connects to Redis and sends, so both together may take at most 200 ms.
 _STEP_TIMEOUT_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 10.0

@@ -86,7 +86,7 @@ def hidden_behind(route: Route) -> tuple[Entry, ...]:
 
 
 def is_hidden(entries: Iterable[Entry], method: str | None, path: str) -> bool:
-    """Tell whether a request is for one of these operations."""
+    """Tell whether a request is for one of the operations in `entries`."""
     segments = tuple(path.removeprefix(MANAGEMENT_PREFIX).split("/"))
     return any(entry.method == _method(method) and _covers(entry.segments, segments) for entry in entries)
 

@@ -72,8 +72,8 @@ def number_batch(database: psycopg.Connection[Any], tenant_id: str) -> NumberedB
     """Number at most 5,000 waiting events of the tenant, oldest first, and commit durably. Return None if the tenant has no log.
 
     After a promotion that may have lost numbered events, the log first gets a new epoch (`events.log.timelines`). A tenant without a head
-    row was deleted; its waiting events are deleted, too. The transaction is READ COMMITTED: the second statement must see events that were
-    committed while the first statement waited for the lock.
+    row was deleted; its waiting events are deleted, too. The transaction is READ COMMITTED: `_NUMBER` must see events that were committed
+    while `_LOCK_HEAD` waited for the lock.
     """
     database.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     fence, began_ns = fence_of(database), time.time_ns()

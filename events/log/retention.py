@@ -2,8 +2,8 @@
 
 Locks are taken in one order: first the tenant's pruning lock, then log rows and events, last the head row, for one update before the
 commit. The pruning lock is an advisory lock that prevents two runs at the same time. Numbering locks the head row and then inserts
-positions that pruning never touches. So numbering waits for a pruning transaction only between its update of the head row and its commit,
-and no deadlock is possible. Writers of events take none of these locks.
+positions that pruning never touches. So a pruning transaction delays numbering only from its update of the head row to its commit, and no
+deadlock is possible. Writers of events take none of these locks.
 """
 
 from __future__ import annotations

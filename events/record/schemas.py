@@ -1,6 +1,6 @@
 """Closed schemas of event data, checked before an event is stored. Pure.
 
-Public client libraries silently drop an event that does not fit their models. The check prevents that such an event is stored. A schema
+Public client libraries silently drop an event that does not fit their models. The check refuses to store such an event. A schema
 lists every field that a type may have; a field is required unless the schema marks it as optional.
 """
 

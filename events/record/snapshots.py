@@ -48,7 +48,7 @@ def read_snapshots(kind: DocumentKind, keys: Sequence[str]) -> dict[str, Snapsho
     with connection.cursor() as cursor:
         cursor.execute(_snapshots_sql(kind), {"keys": list(keys), "document_table": kind.table})
         _, *encoded = cursor.fetchone()
-    # Django's connections return jsonb as text. The standard decoder accepts integers of any size.
+    # Django's connections return jsonb as text. Decode it with the standard decoder, which accepts integers of any size.
     roots, marks, logs, *further = ({} if value is None else json.loads(value) for value in encoded)
     parts = dict(zip((part.table for part in kind.parts), further, strict=False))
     references = dict(zip((reference.column for reference in kind.references), further[len(kind.parts) :], strict=True))

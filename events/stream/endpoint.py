@@ -125,7 +125,7 @@ def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: Pass
 
 def _drop_if_stuck(stream: Stream, abort: Callable[[], None]) -> None:
     if stream.writer.broken_by in {SLOW, OPERATOR}:
-        # Without this, the server would wait for a client that does not read. A dropped connection frees its buffers.
+        # Otherwise the server would wait until the client reads. The abort drops the connection and its buffers.
         abort()
 
 

@@ -32,7 +32,8 @@ from events.stream.timers import Wheel, tick_for
 from events.stream.writer import SHUTDOWN
 
 _SEALERS_KEPT = 1024
-# The share of EVENTS_RING_BYTES for the pages of replays, as a divisor. The rings get the rest, because replays by many streams are short.
+# The pages of replays get EVENTS_RING_BYTES divided by this number, and the rings get the rest. Many streams replay only for a short time,
+# so a small share for pages is enough.
 _PAGES_SHARE_OF_BUDGET = 8
 # Streams begin to close within this share of the drain time. The rest of the time is for their last bytes.
 _SPREAD_SHARE = 0.8

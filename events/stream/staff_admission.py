@@ -1,7 +1,7 @@
 """Checks the request of a member of staff who watches a tenant's log in the admin.
 
 The session of the member of staff replaces the token, and the stream uses no slot of the tenant. All other checks, and the stream, are
-the same as for a client: draining, rate, query, cursor, limit of the process.
+the same as for a client: draining of the process, rate, query, cursor, limit of the process.
 """
 
 from __future__ import annotations

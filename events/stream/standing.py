@@ -26,12 +26,12 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
-    """Return the reason for which the stream must end, or None. The present state decides, so no message about a change can be missed."""
+    """Return the reason for which the stream must end, or None. Needs no messages about changes: `state` was read just now."""
     held = stream.subscription
     status = state.tenant_statuses.get(held.tenant_id, _SUSPENDED)
     if status in STOPPED_STATUSES:
         return TENANT_STOPPED
-    # Streams of a draining tenant are not ended: the subscribers still get the last events of the tenant.
+    # The status `draining` is not in `_CLOSED`: the subscribers of such a tenant still get its last events.
     if status in _CLOSED:
         return TENANT_CLOSED
     if held.jti in state.revoked_jtis or state.client_versions.get(held.client_id) != held.client_version:

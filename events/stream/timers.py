@@ -25,7 +25,7 @@ def tick_for(heartbeat_seconds: float) -> float:
 
 
 class Wheel:
-    """A timer wheel, which divides time into ticks. A slot contains the members that are due in one tick.
+    """A timer wheel, which divides time into ticks. A slot of the wheel contains the members that are due in one tick.
 
     The wheel checks each member when its slot is due, at most one tick late. All times are times of the event loop.
     """

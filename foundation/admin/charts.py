@@ -78,7 +78,7 @@ def axis_end(most: float) -> float:
     if most <= 0:
         return 1
     scale: float = 10.0 ** math.floor(math.log10(most))
-    # The tolerance absorbs the error of the division, such as 0.6 / 0.1.
+    # The tolerance absorbs the rounding error of a division such as 0.6 / 0.1.
     return round(scale * next(end for end in _ENDS if most / scale <= end + 1e-9), 9)
 
 

@@ -84,7 +84,7 @@ _YES_OR_NO = "is "
 def spell_labels(model: type[models.Model]) -> None:
     """Spell the abbreviations in the labels that Django derived from the names of the model's fields."""
     for field in model._meta.local_fields:
-        # `_verbose_name` is the label that the source states. The migrations contain this label only.
+        # `_verbose_name` is the label that the source states, or None if Django derived the label. Migrations contain only stated labels.
         if field._verbose_name is None:  # type: ignore[attr-defined]  # django-stubs omits it
             field.verbose_name = spelled(str(field.verbose_name).removeprefix(_YES_OR_NO))
 

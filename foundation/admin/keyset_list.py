@@ -119,7 +119,8 @@ def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
 class _Asked:
     """The rows that match the filters of a request.
 
-    `base` applies only the filters that an index serves, `narrowed` applies all filters. `is_walked` tells whether the two differ.
+    `base` applies only the filters that an index serves, `narrowed` applies all filters. `is_walked` tells whether `base` and `narrowed`
+    can differ.
     """
 
     base: Rows

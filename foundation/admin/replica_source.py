@@ -34,7 +34,7 @@ def note_change(request: HttpRequest, response: Any) -> None:
     response.set_cookie(
         _COOKIE,
         str(int(datetime.now(UTC).timestamp() * 1000)),
-        # The cookie is not needed for longer, because a replica with a greater lag is never used.
+        # When the cookie expires, every replica in use contains the change: a replica with a greater lag is never used.
         max_age=int(settings.REPLICA_MAX_LAG_SECONDS) + 2,
         secure=request.is_secure(),
         httponly=True,

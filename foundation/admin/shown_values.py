@@ -79,7 +79,7 @@ def changed_since(data: Mapping[str, Any], saved: Mapping[str, Any]) -> list[str
 
 
 def _digest(value: Any) -> str:
-    """Return a keyed digest of a value, so that it does not reveal a value that a page hides."""
+    """Return a keyed digest of a value. Readers of a page do not have the key, so they cannot guess a hidden value and compare digests."""
     return salted_hmac(__name__, repr(value)).hexdigest()[:_DIGEST_LENGTH]
 
 

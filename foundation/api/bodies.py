@@ -24,7 +24,7 @@ class FormMembers(dict[str, Any]):
 
 
 class JsonBody(BaseParser):
-    """`application/json`, as strict as RFC 8259: no `NaN`, no second value, bounded nesting."""
+    """`application/json`, as strict as RFC 8259: no `NaN`, no text after the value, bounded nesting."""
 
     media_type = "application/json"
 

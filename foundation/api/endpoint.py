@@ -1,4 +1,4 @@
-"""The base class of every management interface endpoint. `config.api` adds tokens, tenant and rates."""
+"""The base class of all endpoints of the management interface. `config.api` adds the checks of token and rate limit, and the tenant."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ def set_limits(database: BaseDatabaseWrapper, *, lock_seconds: float) -> None:
 
 @contextmanager
 def concurrent_indexes(database: BaseDatabaseWrapper) -> Iterator[None]:
-    """Let CREATE or DROP INDEX CONCURRENTLY wait for any time. CREATE INDEX CONCURRENTLY first drops an invalid index of the same name.
+    """Let CREATE or DROP INDEX CONCURRENTLY wait for any time, and drop an invalid index of the same name before a CREATE.
 
-    Such a statement waits for all older transactions, and blocks none of them. If the statement is canceled, an invalid index remains.
+    Such a statement waits for all older transactions, and blocks none of them. If a CREATE is canceled, an invalid index remains.
     """
     with database.execute_wrapper(_unlimited):
         yield

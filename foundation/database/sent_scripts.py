@@ -31,7 +31,8 @@ class ScriptSender:
     def __init__(self, wrapper: BaseDatabaseWrapper) -> None:
         self._wrapper = wrapper
         self._wrapper.ensure_connection()
-        # While an answer is unread: the usual connection, whose end would close this connection.
+        # While an answer is unread: a reference to the thread's usual connection. Python closes this connection when it frees the usual
+        # one.
         self._usual: Any = None
 
     @property

@@ -32,8 +32,8 @@ class _Finished:
     def note(self, answer: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
         """Store a result, and let the event loop return it soon. Called by the threads."""
         self._answers.append((answer, result, error))
-        # `_hand_back` clears the flag before it reads the results. So a result that is added now is returned by this call of `_hand_back`,
-        # or by another call.
+        # `_hand_back` clears the flag before it reads the results. So a result that is added now is returned by the call that is running,
+        # or by a later call.
         if not self._is_told:
             self._is_told = True
             self.loop.call_soon_threadsafe(self._hand_back)

@@ -152,7 +152,7 @@ class Tracing:
 
 
 def _span_context(origin: TraceContext, *, is_remote: bool) -> SpanContext:
-    # Only recorded contexts are stored, so the flag is set. For the context of a remote caller, the sampler ignores the flag.
+    # Set the flag "sampled": only recorded contexts are stored. For the context of a remote caller, the sampler ignores the flag.
     return SpanContext(origin.trace_id, origin.span_id, is_remote=is_remote, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 

@@ -143,7 +143,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return [f"{name[1:]}__exact" if name.startswith("=") else name for name in super().get_search_fields(request)]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Allow only the filters that the list offers in its address.
+        """Allow a filter in the address of the list only if the list offers this filter.
 
         Django allows filters on every column of the row. A client could then read a hidden column, such as a password hash, letter by
         letter, and a regular expression could keep the database busy for hours.

@@ -60,7 +60,7 @@ class AskedSearch:
     def _reading(self) -> Reading:
         if self.condition == _ALL:
             return PlainReading()
-        # `of` already looks up linked identities, so it runs inside the time limit.
+        # `UserConditions.of` already queries linked identities, so it must run inside the time limit.
         return SearchReading(UserConditions(self.tenant_id).of(self.condition), is_selective(self.condition))
 
 

@@ -155,7 +155,7 @@ def mail_ticket(job: Job) -> Pause | None:
     base = (settings.INSECURE_HTTP and asked_at) or default_address(job.tenant_id)
     if not base:
         raise NotFound("The tenant has no verified domain to which a link could point.")
-    # Tickets of the previous version have no language.
+    # Tickets that an earlier version of the service issued have no language.
     language = ticket.language or DEFAULT
     context = {
         "url": link_of(ticket, base),

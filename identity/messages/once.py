@@ -69,7 +69,7 @@ def send_once(job: Job, send: Callable[[], None], *, lasts_until: datetime | Non
 
 
 def pause_of(job: Job, *, lasts_until: datetime | None = None) -> Pause:
-    """Return how long a job waits for its next attempt: longer each time. Raises `ProviderAwayTooLong` after a day.
+    """Return how long a job waits until it calls the provider again: longer each time. Raises `ProviderAwayTooLong` after a day.
 
     The pause never exceeds the time until `lasts_until`: a code that is valid for five minutes is useless after fifteen.
     """

@@ -35,7 +35,7 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class Exported:
-    """A complete archive: its number of parts and rows, and the receipt that its journey key yields."""
+    """A complete archive: its id, and its number of parts and rows."""
 
     archive_id: str
     parts: int

@@ -50,7 +50,8 @@ def changed_options(
     1. Split the sent options by the schema.
     2. If a client sends a sealed value again unchanged, the stored sealed text is kept, so the row does not change.
     3. A sealed value that the sent options do not name is kept (`is_kept`).
-    4. If an address that receives credentials changes, the change is refused unless it contains these credentials again (`OptionsRefused`).
+    4. If an address that receives credentials changes, the sent options must contain these credentials again, or null to remove them.
+       Otherwise they are refused (`OptionsRefused`).
     """
     parts = split(schema, sent)
     kept = {path: token for path, token in sealed.items() if path not in parts.secrets and is_kept(path, shown=shown, sent=sent)}

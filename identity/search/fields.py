@@ -23,7 +23,7 @@ class Kind(Enum):
 class Field:
     """One searchable field, stored in `column`. If `needs` is set, documents omit the field unless that column has a value.
 
-    `is_narrow` forbids wildcards and ranges on JSON.
+    `is_narrow` forbids wildcards and ranges on a field of JSON.
     """
 
     column: str
@@ -56,7 +56,7 @@ FIELDS: dict[str, Field] = {
 }
 METADATA: dict[str, Field] = {
     "app_metadata": Field("app_metadata", Kind.JSON),
-    # Users can write this metadata. A narrow search limits the cost of a search in this metadata.
+    # Users can write this metadata, so it can be large. `is_narrow` limits the cost of a search in it.
     "user_metadata": Field("user_metadata", Kind.JSON, is_narrow=True),
 }
 IDENTITY_PARTS = ("connection", "provider", "user_id", "isSocial")

@@ -66,7 +66,7 @@ class SearchReading:
         return [found[key] for key in keys[:size] if key in found]
 
     def total(self, rows: Rows, order: ListOrder) -> int:
-        """Return the number of rows: exact up to `USER_SEARCH_COUNT_LIMIT`, above it the limit plus one.
+        """Return the number of rows: exact up to `USER_SEARCH_COUNT_LIMIT`. Above this limit, the result may be the limit plus one.
 
         Never less than the rows up to the end of the page, plus one if more rows follow. So a client that reads the total again with each
         page, and stops at that total, misses no row.
@@ -79,9 +79,10 @@ class SearchReading:
     def _keys(self, rows: Rows, order: ListOrder, start: int, size: int) -> list[Any]:
         """Return the keys of the rows from `start` on.
 
-        1. Walk the first `WALK` rows in order. If they contain the page, or there are no further rows, return the page.
-        2. If the matches are frequent, continue the walk up to the estimated length times a margin.
-        3. If the matches are rare, or the order has no index, collect the keys and sort them.
+        1. If the order has no index, or an index finds at most a few rows, go to step 4.
+        2. Walk the first `WALK` rows in order. If they contain the page, or there are no further rows, return the page.
+        3. If the matches are frequent, walk up to the estimated length times a margin. If these rows contain the page, return it.
+        4. Collect the keys of all matches through the indexes of the condition, and sort them.
         """
         if self.is_selective or not order.is_indexed:
             return self._collected(rows, order, start, size)

@@ -38,7 +38,7 @@ Step = Callable[[Job], bool | Pause]
 Effect = Callable[[Job], Pause | None]
 
 LEASE = timedelta(seconds=60)
-# Number of unexpected errors of a chunk before its job fails. The lease is the pause between attempts.
+# Number of unexpected errors of a chunk before its job fails. After an error, the job runs again when its lease has expired.
 FAILURE_LIMIT = 5
 _TAKEN_AT_ONCE = 50
 _UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)

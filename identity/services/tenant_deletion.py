@@ -2,8 +2,8 @@
 
 1. `start` sets the status `deleting`: every host answers 403, its staff cannot log in, open streams close. It creates a job.
 2. During `TENANT_DELETION_GRACE_DAYS` nothing is deleted, and `restore` cancels the deletion.
-3. The job deletes organizations, connections with their users, groups and roles, in this order, in chunks, each with its
-   events; other jobs of the tenant end. Then it deletes clients, keys and tokens, which record no event.
+3. The job fails all other jobs of the tenant. It deletes organizations, connections with their users, groups and roles, in this order, in
+   chunks, each with its events. Then it deletes clients, keys and tokens, which record no event.
 4. The job waits until every event stream has delivered or dead-lettered all events, at most `TENANT_DRAIN_SECONDS`.
 5. The tenant is `deleted`: suspended for good. Its log is kept for its retention, then purged (`tenant_purge`).
 """

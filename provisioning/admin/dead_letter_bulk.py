@@ -34,7 +34,7 @@ _DECISION = (
 @admin.action(description="Redeliver selected dead letters", permissions=["redeliver"])
 @needs_proof
 def redeliver_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[DeadLetter]) -> HttpResponse | None:
-    """Show the selected letters; redeliver them after the confirmation."""
+    """Show the selected dead letters; redeliver them after the confirmation."""
     may_force = may(request, Right.FORCE)
     form_class = ForcedRedeliveryForm if may_force else RedeliveryForm
     letters = _frozen(rows.filter(state__in=UNSETTLED))
@@ -71,7 +71,7 @@ def _redeliver(model_admin: Any, request: HttpRequest, letters: list[DeadLetter]
 
 @admin.action(description="Acknowledge, ignore or resolve selected dead letters", permissions=["triage"])
 def decide_selected(model_admin: Any, request: HttpRequest, rows: models.QuerySet[DeadLetter]) -> HttpResponse | None:
-    """Show the selected letters and ask for the decision and its reason."""
+    """Show the selected dead letters, and ask for the decision and its reason."""
     letters = _frozen(rows)
     form = DecisionForm(answers(request))
     if letters and form.is_valid():

@@ -58,7 +58,7 @@ class SelectionRedeliveryForm(forms.Form):
 
 
 class FilterPages(DeadLetterPage):
-    """The pages of redelivery and export. Both pages read the query of the list, so that they select the same letters."""
+    """The pages of redelivery and export. Both pages read the query of the list, so that they select the same dead letters."""
 
     def urls(self) -> list[URLPattern]:
         return [

@@ -1,4 +1,4 @@
-"""Parses the query of the list of dead letters, so that list, export and redelivery select the same letters."""
+"""Parses the query of the list of dead letters, so that list, export and redelivery select the same dead letters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Search:
     selection: Selection = field(default_factory=Selection)
 
     def rows(self, letters: QuerySet[DeadLetter]) -> QuerySet[DeadLetter]:
-        """Return the `letters` that match the filter."""
+        """Return those of the dead letters that match the filter."""
         if self.stream_id:
             letters = letters.filter(stream_id=self.stream_id)
         if self.selection.states:
@@ -61,7 +61,7 @@ def address_of(**parts: str) -> str:
 
 
 def searched(letters: QuerySet[DeadLetter], term: str) -> QuerySet[DeadLetter]:
-    """Return the letters that match a term of the search field."""
+    """Return those of the dead letters that match a term of the search field."""
     return _term(Search(), term).rows(letters) if term.strip() else letters
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class TextMessage:
-    """One message. `id` is the same for every attempt, so that a gateway can detect repetitions."""
+    """One message. `id` is the same each time the message is sent, so that a gateway can detect repetitions."""
 
     id: str
     to: str

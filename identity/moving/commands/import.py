@@ -1,4 +1,4 @@
-"""`manage.py tenants import`: the third step of a move, reads an archive."""  # noqa: N999  (a module has the name of its subcommand)
+"""`manage.py tenants import`: reads an archive, as the third step of a move."""  # noqa: N999  (a module has the name of its subcommand)
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class _Entries:
 
 
 class ActionCache:
-    """The entries of one action; `clock` returns seconds since the epoch."""
+    """The entries of one action; `clock` returns the time in Unix seconds."""
 
     def __init__(self, entries: _Entries, clock: Callable[[], float]) -> None:
         self._entries = entries
@@ -47,7 +47,7 @@ class ActionCache:
         return found[0] if found else None
 
     def set(self, key: str, value: str, *, ttl: float | None = None, expires_at: float | None = None) -> None:
-        """Store `value` for `ttl` seconds or until `expires_at` (seconds since the epoch). If both are given, the earlier end applies.
+        """Store `value` for `ttl` seconds or until `expires_at` (in Unix seconds). If both are given, the earlier end applies.
 
         Raises `CacheLimitReached`.
         """

@@ -33,7 +33,7 @@ class ScimUserProvisioning:
         4. Skip an event of a connection outside `SCIM_CONNECTION_ALLOWLIST`.
         5. Ignore an event type that is not about users.
         6. Skip an event of a user outside the scope, including deletions, without a request.
-        7. Write one log line with the result.
+        7. Otherwise create, update or delete the account on the server, and write one log line with the result.
         """
         settings = parse_settings(event.secrets, allow_http=api.run.allow_http)
         if (skip := self._not_processed(event.message, settings, api)) is not None:
