@@ -11,7 +11,8 @@ from typing import Protocol
 class Hold:
     """A consumer that still needs every event after `position`.
 
-    With `does_yield`, these events can be pruned nevertheless: `make_way` has copied the events that the consumer needs.
+    With `does_yield`, `make_way` ends the hold: it copies the events that the consumer needs. A dry run calls no `make_way`, and ignores
+    the hold.
     """
 
     position: int

@@ -51,7 +51,7 @@ SELECT {_BOUNDS_COLUMNS}, p.position, p.recorded_at, p.type, p.body
 FROM (SELECT $1 AS tenant_id, $2 AS after) AS asked {_FOLLOWING} ORDER BY p.position
 """,
 )
-# The query above for several tenants at once. Each row has the index of its request.
+# `_PAGE` for several tenants at once. Each row has the index of its request.
 _PAGES = Statement(
     "log_pages",
     ("text[]", "bigint[]", "bigint", "bigint"),
@@ -208,7 +208,10 @@ class LogReader:
         return {tenant: Cursor(epoch, position) for tenant, epoch, position in rows}
 
     async def raise_epoch(self, tenant_id: str, seen: Cursor) -> bool:
-        """Start a new epoch because a client's cursor is above the head. Return False if another call has already done so."""
+        """Start a new epoch because the cursor `seen`, which was issued earlier, is above the head.
+
+        Return False if another call did so before.
+        """
         async with self._handle() as handle:
             result = await handle.execute(_RAISE_EPOCH, {"tenant": tenant_id, "epoch": seen.epoch, "position": seen.position})
         raised = result.rowcount > 0

@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 
 def document_of(kind: DocumentKind, rows: Rows, references: References) -> Document | None:
-    """Return the document of `rows`, or None if the rows have no root. It has all fields that at least one event type of its kind needs."""
+    """Return the document of `rows`, with every field that an event type of this kind needs; None if the rows have no root."""
     if rows.root is None:
         return None
     return _BUILDERS[kind.name](rows.root, rows, references)

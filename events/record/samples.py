@@ -1,7 +1,7 @@
 """Sample data of each event type, which canaries contain. Pure.
 
-No value belongs to a tenant: every id contains "canary". The data follows `events.record.schemas`, so a client that reads real events
-can read canaries, too.
+Only the id of the tenant is real: every other id contains "canary". The data follows `events.record.schemas`, so a client that reads real
+events can read canaries, too.
 """
 
 from __future__ import annotations

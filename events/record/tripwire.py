@@ -73,7 +73,7 @@ class Trigger:
 
 
 def expected_triggers() -> list[Trigger]:
-    """Return the triggers of every recorded table; an update fires the trigger only if a visible column changes."""
+    """Return the triggers of every recorded table; an update fires the trigger only if a column changes that is not `silent`."""
     return [trigger for kind in DOCUMENT_KINDS for trigger in _triggers_of(kind)]
 
 

@@ -2,7 +2,7 @@
 
 All checks run before the response, because a client whose stream ends directly after the opening reconnects again and again.
 
-The caller has already checked host and tenant. The checks here are, in this order: method, draining of the process, token (for a user's
+The caller has already checked host, tenant and method. The checks here are, in this order: draining of the process, token (for a user's
 token, the client must be global), scope, rate, query, cursor, slot of the tenant, slot of the process, first page.
 """
 

@@ -133,7 +133,10 @@ class StreamRuntime:
             self._empty.set()
 
     async def drain(self) -> None:
-        """Refuse new streams and close the open streams, spread over `EVENTS_DRAIN_SECONDS`; return when all streams have ended."""
+        """Refuse new streams, and close the open streams at random times within `EVENTS_DRAIN_SECONDS`.
+
+        Return when all streams have ended, at the latest after this time.
+        """
         window = settings.EVENTS_DRAIN_SECONDS
         if not self.is_draining:
             self.is_draining = True

@@ -14,7 +14,7 @@ from events.stream.reading.tail import Tails
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Timing parameters of a stream, in seconds."""
+    """Timing parameters of a stream: in seconds, but `retry_ms` in milliseconds."""
 
     heartbeat: float
     lifetime: float

@@ -1,8 +1,8 @@
 """Lists of growing tables: keyset paging, whose cost does not grow with the table.
 
 An index provides the order of the rows. A page begins directly after or before the key of a row; no row is skipped, and counting
-stops at a limit. Indexed filters use their index. Every other filter or search examines `WALK` rows per page; the page then
-reports that it is partial, and contains the key from which the next page continues.
+stops at a limit. Indexed filters use their index. Every other filter or search examines at most `WALK` rows per page. If this limit ends
+the search, the page reports that it is partial, and contains the key from which the next page continues.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keyset pages of a log, newest first, in both directions: no row is counted or skipped.
 
-An index serves some conditions. All other conditions are checked row by row among `WALK` rows per page, and the page then reports
-that it is partial. So the cost of a page does not grow with the log.
+An index serves some conditions. All other conditions are checked row by row among at most `WALK` rows per page; if this limit ends the
+search, the page reports that it is partial. So the cost of a page does not grow with the log.
 """
 
 from __future__ import annotations

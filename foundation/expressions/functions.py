@@ -1,6 +1,6 @@
-"""The functions of mapping expressions: a dozen of our own, and those of JMESPath that cannot enlarge a value. Pure.
+"""The functions of mapping expressions: our own, and those of JMESPath that cannot enlarge a value. Pure.
 
-Our own functions return null for null, so an attribute that a user lacks stays absent.
+Our own functions return null for null, so an attribute that a user lacks stays absent. Only `contains`, `coalesce` and `default` do not.
 """
 
 from __future__ import annotations

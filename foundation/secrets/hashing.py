@@ -1,6 +1,6 @@
 """Hashes and checks passwords, a few at a time: each hash occupies a core and much memory, and other work must continue.
 
-Hashes in a dedicated thread and blocks the caller. Never call this in an event loop.
+Hashes in dedicated threads and blocks the caller. Never call this in an event loop.
 """
 
 from __future__ import annotations

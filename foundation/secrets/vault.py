@@ -64,7 +64,7 @@ def unseal_bytes(sealed: bytes, *, place: str) -> bytes:
 def digest(value: str) -> str:
     """Return `<key id>.<hex>`, the keyed SHA-256 digest of a random secret, made with the newest digest key.
 
-    Only for secrets of 256 random bits: a slow hash would not make such secrets safer. Passwords use argon2 instead.
+    Not for passwords, which use argon2. A slow hash would not make random secrets safer: nobody can try values without the digest key.
     """
     key_id, key = _newest(settings.DIGEST_KEYS, "DIGEST_KEYS")
     return f"{key_id}.{_keyed(key, value)}"

@@ -1,4 +1,6 @@
-"""Deletes entries of the audit log that are older than the retention, in chunks. Nothing else deletes entries."""
+"""Deletes entries of the audit log that are older than the retention, in chunks.
+
+Only the removal of an import that was not opened deletes entries, too: the imported copies (`identity.moving.leaving`)."""
 
 from __future__ import annotations
 

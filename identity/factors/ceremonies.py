@@ -187,7 +187,7 @@ def verified_use(
 ) -> Use:
     """Verify a signature of exactly this key by the account with this handle, and return the result.
 
-    Raises `CeremonyRefused`, also if the sign count did not increase.
+    Raises `CeremonyRefused`, also if the sign count did not increase. A count of 0 means that the authenticator does not count.
     """
     document = parsed(answer)
     try:

@@ -40,7 +40,7 @@ def start_address_change(*, user: User, email: str, client_id: str = "", address
         type=Job.Type.VERIFICATION_EMAIL,
         connection=user.connection,
         parameters={name: value for name, value in parameters.items() if value},
-        # The ticket already exists, so only the mail is left to send.
+        # This function creates the ticket, so only the mail is left for the job.
         has_effect_due=True,
     )
     validated_save(job)

@@ -87,7 +87,7 @@ def send_composed(server: MailServer, composed: Composed, *, to: str) -> None:
         # After a timeout or a lost connection, the server may have the whole mail.
         raise InDoubt from error
     finally:
-        # The server has accepted the mail, so an error while closing changes nothing.
+        # The result of the mail is known by now, so an error while closing changes nothing.
         with suppress(OSError):
             server.backend.close()
 

@@ -5,8 +5,8 @@ before the call and settled after it:
 
 1. Commit `sending`, with the time at which the worker must be done.
 2. Call the provider.
-3. Commit the result: accepted, refused or surely not accepted. If the provider has surely not accepted the message, the state becomes
-   `waiting` again, for a retry.
+3. Commit the result: accepted, refused, in doubt, or surely not accepted. If the provider has surely not accepted the message, the state
+   becomes `waiting` again, for a retry.
 
 A worker that finds `sending` waits until that time. After that time, the other worker has died or lost the response, so it is unknown
 whether the message was sent. The message is not sent again: a repeated code, or a message that is billed twice, does more harm than a
@@ -46,7 +46,7 @@ def state_of(job: Job) -> str:
 
 
 def send_once(job: Job, send: Callable[[], None], *, lasts_until: datetime | None = None) -> Pause | None:
-    """Call `send` unless a worker has done so for this job. Returns how long to wait if a retry is needed.
+    """Call `send` unless the message is settled or another worker sends it now. Returns how long to wait if a retry is needed.
 
     `send` may raise `ProviderAway` or `InDoubt`; a `ServiceError` ends the job. After `lasts_until` nothing is sent.
     """

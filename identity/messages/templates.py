@@ -63,8 +63,10 @@ def save_template(*, tenant_id: str, name: str, values: Mapping[str, Any], langu
 
 @unit_of_work
 def reset_template(*, tenant_id: str, name: str, language: str | None = None) -> int:
-    """Delete the row of a language, or all rows without a language; the built-in text applies again. Returns the number of deleted
-    rows."""
+    """Delete the row of a language or, if `language` is None, every row of the message.
+
+    The built-in text applies again. Returns the number of deleted rows.
+    """
     rows = templates_of(tenant_id, sent_kind(name))
     found = list(rows if language is None else rows.filter(language=language))
     for row in found:

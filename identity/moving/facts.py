@@ -13,8 +13,8 @@ from identity.models import CustomDomain, FormerTenant, Staff, Tenant, TenantMov
 from identity.moving.archive import Archive
 from identity.moving.journey import Journey
 
-# The lists of keys on which clients and stored digests depend. ENCRYPTION_KEYS is not in the list, because the
-# import encrypts the values again.
+# The lists of keys on which clients and stored digests depend. ENCRYPTION_KEYS is not among these lists, because the import encrypts the
+# values again.
 KEY_LISTS = ("SESSION_KEYS", "DIGEST_KEYS", "CURSOR_KEYS")
 # Consumers and stored rows depend on these values.
 EQUAL_SETTINGS = ("EVENT_ATTRIBUTE_PREFIX", "EVENT_SOURCE_NAMESPACE", "DATABASE_STRATEGY")

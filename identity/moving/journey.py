@@ -32,7 +32,7 @@ class Journey:
     """Encrypts and decrypts the parts of one archive. A part can be decrypted only for its own place in the archive."""
 
     def __init__(self, key: str, archive_id: str) -> None:
-        """Raises `ValueError` for a key that `new_key` did not make."""
+        """Raises `ValueError` for a text that cannot be a journey key."""
         text = key.strip()
         if len(text) < _SHORTEST or not text.isascii():
             raise ValueError("A journey key has 43 characters.")

@@ -13,7 +13,7 @@ SEPARATOR = "\n"
 
 
 class IndexedText(Func):
-    """All searchable texts of a user, concatenated in lower case. This is the expression of the trigram index."""
+    """The texts of a user in `INDEXED_TEXT`, concatenated in lower case. This is the expression of the trigram index."""
 
     # Everything except the columns is literal, because PostgreSQL uses the index only for an identical expression.
     arg_joiner = " || E'\\n' || "

@@ -49,8 +49,8 @@ INDEXES = (
 def build_search_indexes(connection: Any) -> list[str]:
     """Build the missing indexes while the service runs. Returns a message for each index that cannot be built.
 
-    Must run outside a transaction. Rebuilds an index that an interrupted run has left invalid. Raises no errors about missing rights or
-    extensions.
+    Must run outside a transaction. Rebuilds an index that an interrupted run has left invalid. Does not raise an error of the database: the
+    message contains its first line.
     """
     return [problem for index in INDEXES if (problem := _built(connection, index))]
 

@@ -29,7 +29,7 @@ def add_domain(*, tenant_id: str, host: str, **fields: Any) -> CustomDomain:
 
     The same host may be pending at another tenant: a pending domain must not prevent its owner from adding it. Raises `Invalid` for a host
     that no tenant may have, `AlreadyExists` if this tenant has the host or another tenant has verified the host, and `Conflict` if the
-    tenant has too many.
+    tenant has too many domains.
     """
     host = host.strip().lower().removesuffix(".")
     problem = _host_problem(host)
@@ -68,7 +68,7 @@ def update_domain(*, tenant_id: str, domain_id: str, changes: dict[str, Any]) ->
 def verify_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
     """Mark a domain as verified, so that the tenant answers on its host.
 
-    Raises `NotFound`, or `AlreadyExists` if another tenant has verified it before.
+    Raises `NotFound`, or `AlreadyExists` if another tenant has verified the host before.
     """
     domain = _locked(tenant_id, domain_id)
     # Two tenants may verify the same host concurrently: the first tenant gets the host.

@@ -36,9 +36,9 @@ def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
 
 @unit_of_work
 def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
-    """Suspend or activate a tenant. Open streams notice the change within two seconds.
+    """Change the status of a tenant, for example to suspended or active. Open streams notice the change within two seconds.
 
-    Raises `NotSupported` for a tenant that is being deleted.
+    Raises `NotSupported` for a change that `identity.services.tenant_life` does not allow.
     """
     tenant = locked_tenant(tenant_id)
     move(tenant, status)
