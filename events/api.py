@@ -1,6 +1,6 @@
 """The OpenAPI description of `/events`, and the operation that sends canaries.
 
-The description of the stream is written by hand because that operation is not a DRF view (`events.stream.endpoint`).
+The description of the stream is written by hand because the stream is not a DRF view (`events.stream.endpoint`).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def subscribe_operation() -> Schema:
 
 
 def stream_components() -> dict[str, Schema]:
-    """Return the three messages of a stream and the envelope (spec, "SSE message", "Event envelope")."""
+    """Return the three messages of a stream, the envelope (spec, "SSE message", "Event envelope") and the body of the status 410."""
     prefix = settings.EVENT_ATTRIBUTE_PREFIX
     text: Schema = {"type": "string"}
     event = {"type": _EVENT_TYPE, "offset": _CURSOR, "event": reference("EventEnvelope")}

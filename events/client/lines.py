@@ -86,7 +86,10 @@ def _change(path: str, old: Any, new: Any) -> str:
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield the differing fields in the order of the document. The members of an object are compared one by one."""
+    """Yield the differing fields in the order of the document.
+
+    The members of an object are compared one by one; an object among these members is compared as a whole.
+    """
     for field in [*after, *(field for field in before if field not in after)]:
         old, new = before.get(field), after.get(field)
         if old == new or field in _UNINTERESTING:

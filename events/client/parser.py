@@ -36,7 +36,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """A block without data. It contains no message, but can set the last event id."""
+    """A block that contains no message, because it has no data, but changes the last event id."""
 
     id: str
     raw: bytes

@@ -93,7 +93,7 @@ class Subscription:
         """Yield items and changes of the connection, without end. Raises `StreamError` after a failure that a new connection would repeat,
         or after too long a time without a connection.
 
-        With `is_once`, the iterator ends after a normal end of the connection.
+        With `is_once`, the iterator ends after a normal end of the connection, and raises the error after any other end.
         """
         while True:
             opened_at, offset = time.monotonic(), self.offset

@@ -203,7 +203,10 @@ class Tail:
             self._state.write(self._account.offset)
 
     def _explained(self, error: StreamError) -> str:
-        """Return the lines about an error. For an expired cursor, they contain the command that reads the remaining events."""
+        """Return the lines about an error.
+
+        For an expired cursor, they contain the command that reads the remaining events, if the service names the earliest cursor.
+        """
         if _status_of(error) != EXPIRED:
             return f"stopped: {error}"
         document = error.document if isinstance(error, Refused) else {}
@@ -247,7 +250,10 @@ _REPEATED = {
 
 
 def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
-    """Return the command that resumes after `offset`. The command has `EVENTS_CLIENT_SECRET` in place of a secret from the command line."""
+    """Return the command that resumes after `offset`.
+
+    The command contains no secret: in place of `--client-secret`, set `EVENTS_CLIENT_SECRET`.
+    """
     program = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else sys.executable
     command = [program, sys.argv[0], "events", "tail", *([options["url"]] if options["url"] else [])]
     for name, flag in _REPEATED.items():

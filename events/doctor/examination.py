@@ -1,4 +1,4 @@
-"""Runs all checks in order. If a check cannot run, the following checks do not run."""
+"""Runs the checks in order. A refusal or a failed connection ends the examination."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Plan:
 
 
 def examine(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:
-    """Yield each finding as soon as its check ends. If a check makes further checks impossible, its finding is the last."""
+    """Yield each finding as soon as its check ends. If an error ends the examination, the finding about this error is the last."""
     try:
         yield from examine_answers(patient)
         yield from examine_compression(patient, plan.opening_seconds)

@@ -160,7 +160,7 @@ def _has_offset(observation: Observation) -> bool:
 
 
 def describe_refusal(error: Refused) -> Finding:
-    """Return the finding for a stream that the service refused although the credentials are valid."""
+    """Return the finding for a stream that the service refused."""
     if error.code == "connection_limit":
         advice = "Close other streams of the tenant, or wait until slots of dead connections have expired, and run again"
         return fail("stream", str(error), advice, status=error.status)

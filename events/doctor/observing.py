@@ -16,7 +16,7 @@ from events.client.server import Server
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """The service to examine, and the timeout for each response."""
+    """The service to examine, the credentials, and the timeouts of each request."""
 
     server: Server
     credentials: Credentials
@@ -40,7 +40,7 @@ class Patient:
         return self._sent(method, path, headers, body)
 
     def _sent(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Exchange:
-        # `headers` replace headers of the credentials, so that the doctor can send wrong tokens.
+        # A header in `headers` replaces the header of the credentials with the same name.
         shown = {**self.credentials.headers(method, f"{self.server.origin}{path}"), **headers}
         return exchange(self.server, path, shown, method=method, body=body, deadlines=self.deadlines)
 

@@ -64,7 +64,8 @@ def unseal_bytes(sealed: bytes, *, place: str) -> bytes:
 def digest(value: str) -> str:
     """Return `<key id>.<hex>`, the keyed SHA-256 digest of a random secret, made with the newest digest key.
 
-    Not for passwords, which use argon2. A slow hash would not make random secrets safer: nobody can try values without the digest key.
+    Not for passwords, which use argon2. A slow hash would not make random secrets safer: an attacker cannot try values without the digest
+    key.
     """
     key_id, key = _newest(settings.DIGEST_KEYS, "DIGEST_KEYS")
     return f"{key_id}.{_keyed(key, value)}"

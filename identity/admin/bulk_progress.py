@@ -39,7 +39,7 @@ def only_visible(request: HttpRequest, rows: models.QuerySet[Row], *, job: str =
 
 
 def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[Job, str]]:
-    """Return the unfinished bulk actions on rows of this model in the tenant in scope, each with its description."""
+    """Return the newest unfinished bulk actions on rows of this model in the tenant in scope, each with its description."""
     tenant = tenant_in_scope(request)
     if tenant is None or model not in acted_models():
         return []

@@ -1,4 +1,5 @@
-"""Admin pages of rows that join two other rows. Staff can add and delete these rows, but not change them."""
+"""Admin pages of rows that join two other rows. Staff can add and delete these rows. Of these rows, they can change only connections of
+organizations."""
 
 from __future__ import annotations
 

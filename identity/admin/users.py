@@ -176,8 +176,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
             return redirect(request.path)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[User], term: str) -> models.QuerySet[User] | None:
-        """Find a complete address or user id by index. Returns None for other terms, and in the list of all tenants,
-        because these indexes begin with the tenant.
+        """Find the users of an indexed query, or a complete address or user id. Returns None for other terms, and for an address or id in
+        the list of all tenants, because the indexes of both begin with the tenant.
         """
         if is_query(term):
             return found_by_query(request, rows, term, only_indexed=True)

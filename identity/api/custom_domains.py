@@ -41,7 +41,8 @@ _INEXISTENT = "inexistent_custom_domain"
 _TYPES = {value: name for name, value in CERTIFICATE_TYPES.items()}
 
 
-# Deploy tools send a list entry back as a change, so a list leaves out members that cannot be written.
+# Deploy tools send a list entry back as a change, and a change with `origin_domain_name` is refused. So a list shows this member only if
+# `fields` names it.
 _LISTING = Listing("custom_domains", CUSTOM_DOMAIN_FIELDS, only_on_request=("origin_domain_name",))
 
 

@@ -1,4 +1,4 @@
-"""Query parameters of the list of users: the search, the order, and the common time limit."""
+"""Query parameters of the list of users: the search and the order, and the time limit for both."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AskedSearch:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        """Limit the time of a search, and of an order without an index. The cost of other lists depends only on the page size."""
+        """Limit the time of a search, and of an order without an index. Other lists read the rows of a page from an index."""
         if self.order.is_indexed and self.condition == _ALL:
             yield PlainReading()
             return

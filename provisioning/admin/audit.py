@@ -1,4 +1,4 @@
-"""Writes an audit entry for each decision on dead letters, with actor, time, reason and dead letters."""
+"""Writes audit entries about dead letters: decisions, redeliveries, dry runs and exports, each with actor, time, reason and dead letters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ MOST_NAMED = 100
 
 
 def note_act(request: HttpRequest, act: str, *, reason: str = "", ids: Sequence[int] = (), about: str = "", **facts: Any) -> None:
-    """Record a decision on several dead letters, or on all dead letters of a filter. `about` describes the dead letters in a few words."""
+    """Record an act on the dead letters with these ids, or on all dead letters of a filter.
+
+    `about` describes the dead letters in a few words.
+    """
     staff = staff_of(request)
     if staff is None:
         return

@@ -181,7 +181,7 @@ class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], Sh
 
 
 def _is_used(title: str, letter: DeadLetter) -> bool:
-    """Tell whether the dead letter has a value in at least one field of the group."""
+    """Tell whether the page shows the group. The groups of a decision and of a redelivery are shown only if there was one."""
     used = {"Decision": letter.triaged_at or letter.resolved_at, "Redelivery": letter.redelivered_at}
     return bool(used.get(title, True))
 

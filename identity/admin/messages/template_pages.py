@@ -26,7 +26,7 @@ from identity.messages.templates import reset_template, save_template, template_
 from identity.models import MessageTemplate
 
 _CHANGE = "identity.change_messagetemplate"
-# A preview cannot run scripts, send requests, or reach the admin page around its frame.
+# A preview can load images, but cannot run scripts, submit forms, send other requests, or reach the admin page around its frame.
 PREVIEW_POLICY = "; ".join(
     (
         "sandbox",
@@ -209,7 +209,7 @@ def _preview_page(kind: Kind, found: Composed) -> str:
 
 
 def _framed(html: str) -> HttpResponse:
-    """Return HTML that only a frame of the admin may show, and in which scripts and requests are blocked."""
+    """Return HTML that only a page of the same host may show in a frame. Scripts, forms and all requests except for images are blocked."""
     answer = HttpResponse(html)
     answer["Content-Security-Policy"] = PREVIEW_POLICY
     answer["X-Frame-Options"] = "SAMEORIGIN"

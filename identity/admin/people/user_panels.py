@@ -107,7 +107,7 @@ ADDITIONS = (
 
 
 class UserPanels(Tables):
-    """The tables of one site."""
+    """The tables on the page of a user, in one admin site."""
 
     def identities(self, request: HttpRequest, user: User) -> Panel:
         """Return the linked identities, each with a link to unlink it."""

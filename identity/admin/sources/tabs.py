@@ -1,4 +1,4 @@
-"""The tabs of a connection: its newest users, and the organizations that use it."""
+"""The tabs of a connection: its newest users, the organizations that use it, and its metadata."""
 
 from __future__ import annotations
 
