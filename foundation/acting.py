@@ -88,7 +88,7 @@ def of_document(document: Mapping[str, str], *, job: str) -> Act:
 
 
 def act_of_command(arguments: Sequence[str]) -> Act | None:
-    """Return the act of a command line. Return None for a command that starts a server, because each of its requests is a separate act.
+    """Return the act of a command line. Return None for `runserver`, because each of its requests is a separate act, and for `test`.
 
     The act contains only the name of the command, because the arguments can be secrets.
     """

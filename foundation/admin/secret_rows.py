@@ -1,4 +1,4 @@
-"""A form field for secrets with names: a row with a masked value for each stored secret, and empty rows for new ones.
+"""A form field for secrets with names: a row with an empty input for each stored secret, and empty rows for new ones.
 
 A page never contains a secret value, neither a stored value nor a value that the form refused.
 """

@@ -86,6 +86,6 @@ class Endpoint(ViewSet):
         return items
 
     def require_scope(self, request: Request, *expected: str) -> None:
-        """Refuse a token that has none of the `expected` scopes. Used for checks that depend on the body."""
+        """Refuse a token that has none of the `expected` scopes. Used for checks that depend on the query, the body or the row."""
         if request.auth.scopes.isdisjoint(expected):  # type: ignore[union-attr]  # the token verifier's claims
             raise insufficient_scope(*expected)

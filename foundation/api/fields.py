@@ -1,4 +1,4 @@
-"""Strict fields of request bodies: no value is coerced, and unknown members are refused."""
+"""Strict fields of request bodies: no value of a JSON body is converted, and unknown members are refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The three forms of a list: plain, pages with totals, and checkpoint paging.
 
-Rows are ordered by creation, then key. Checkpoints are keysets: their cost does not grow with the list.
+By default, rows are ordered by creation, then key. Checkpoints are keysets: their cost does not grow with the list.
 """
 
 from __future__ import annotations

@@ -34,5 +34,5 @@ def not_supported(reason: str) -> Refusal:
 
 
 def insufficient_scope(*expected: str) -> Refusal:
-    """403: the body requests more than the operation's scopes allow."""
+    """403: the token lacks a scope that the request needs."""
     return Refusal(403, f"Insufficient scope, expected any of: {','.join(expected)}", "insufficient_scope")

@@ -1,5 +1,4 @@
-"""Admin pages of rows that join two other rows. Staff can add and delete these rows. Of these rows, they can change only connections of
-organizations."""
+"""Admin pages of rows that join two other rows. Staff can add and delete these rows. They can change only connections of organizations."""
 
 from __future__ import annotations
 

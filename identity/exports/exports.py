@@ -1,4 +1,4 @@
-"""Exports of users: a job whose file grows by one page per transaction, or row by row for a command. No row is locked.
+"""Exports of users: a job whose file grows by one page per transaction, or row by row for a command. No user is locked.
 
 The cursor of the stream is read before the first page, so a stream from this cursor continues the export without a gap.
 """

@@ -26,7 +26,8 @@ _REQUESTS_OF_A_TURN = 2
 # fewer tokens than are reserved for them.
 _FURTHEST_TURN_SECONDS = 600.0
 
-# The bucket has room for the tokens of one second. The update locks the row, so two processes never take the same token.
+# The bucket has room for the tokens of one second, and for at least one token. The update locks the row, so two processes never take the
+# same token.
 _TAKE = """
 INSERT INTO provisioning_pace AS p (action_id, full_at, promised_until)
 VALUES (%(action)s, clock_timestamp() + make_interval(secs => %(step)s), clock_timestamp())

@@ -1,4 +1,4 @@
-"""Writes audit entries about dead letters: decisions, redeliveries, dry runs and exports, each with actor, time, reason and dead letters."""
+"""Writes audit entries about decisions, redeliveries, dry runs and exports of dead letters, each with actor, time and dead letters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Building blocks of option schemas, which determine the readable and the sealed members. Pure.
 
-A schema lists the readable members. All other members are sealed: unknown members, and known members whose value does not have the
-shape in the schema. Paths are JSON pointers (RFC 6901) without the leading slash, so the path of a first-level member is its name.
+A schema lists the readable members and the known secrets. All members except the readable ones are sealed: secrets, unknown members, and
+members whose value does not have the shape in the schema. Paths are JSON pointers (RFC 6901) without the leading slash, so the path of a
+first-level member is its name.
 """
 
 from __future__ import annotations
