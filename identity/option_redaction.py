@@ -54,7 +54,7 @@ class Findings:
             finding.is_in_use |= value_at(path, now[1]) == value
 
     def texts(self, tenant_id: str) -> list[str]:
-        """Return the texts to mask in the tenant's stored deliveries, attempts and dead letters of connection events, except short texts."""
+        """Return the texts to mask in the tenant's deliveries, attempts and dead letters of connection events, except short texts."""
         return [text for text in self._texts.get(tenant_id, ()) if len(text) >= _SHORTEST_MASKED]
 
     def of(self, tenant_id: str) -> list[tuple[str, Path, Finding]]:
