@@ -123,7 +123,10 @@ def rendered(source: str, data: Mapping[str, Any], *, is_html: bool) -> str:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return a copy of plain data. Raises `TypeError` for anything else, including subclasses with methods of their own."""
+    """Return a copy of plain data. Texts, lists and mappings of subclasses become plain, and too deep data becomes an empty text.
+
+    Raises `TypeError` for anything else, including subclasses of numbers.
+    """
     if value is None or type(value) in (str, int, float, bool):
         return value
     if depth >= _DEEPEST_DATA:
