@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 # Refusals because of the rate limit are not logged: during a flood of requests, each refusal would also cause a log line.
 _TOO_MANY = 429
-# The name of the endpoint in rate limits.
+# The name of the management interface in rate limits.
 RATE = "management"
 _TENANT_PROBLEMS = {
     "suspended": ApiProblem(403, "The tenant is suspended."),
@@ -125,10 +125,9 @@ class ManagementMixin:
             return super().dispatch(request, *args, **kwargs)  # type: ignore[misc,no-any-return]  # an APIView comes after
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check host, tenant, token, scope and rate, in this order (design: the order of `/events`).
+        """Check host, tenant, token, scope and rate, in the same order as `/events`.
 
-        A request with a valid token is charged to the tenant. A request that is refused before its token is verified is charged to the IP
-        address.
+        A request with a valid token is charged to the tenant. A request whose token is missing or refused is charged to the IP address.
         """
         host, origin = host_of(request), origin_of_request(request)
         self._rate = debt_of(host.tenant_id, origin)

@@ -135,9 +135,9 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # Kept after the expiry, so that late requests of a device or a client, and late visits to a link, are told the outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
-        # A rotated token stays while its family may be valid, and at least as long as an honest client might still send it.
+        # A rotated or revoked token is kept for `_REUSE_KNOWN`, so that its reuse is recognized. After its own expiry, it is not kept.
         Ending(RefreshToken, over("expires_at") | over("idle_expires_at") | over("revoked", kept=_REUSE_KNOWN)),
-        # The successor of a rotated token is kept for lost responses, only during the leeway.
+        # The row of a rotated token contains its successor only during the leeway, for a client that did not receive the response.
         Ending(RefreshToken, over("sealed_until"), emptied={"sealed_successor": "", "sealed_until": None}),
         Ending(AccountTicket, over("expires_at", kept=_LINK_KNOWN)),
         Ending(PasswordlessCode, over("expires_at", kept=_LOGIN_LINK_KNOWN)),

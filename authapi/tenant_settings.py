@@ -60,7 +60,7 @@ BRUTE_FORCE_DEFAULTS: dict[str, Any] = {
     "mode": "count_per_identifier_and_ip",
     "max_attempts": 10,
 }
-# The API has endpoints of their own for branding: the tenant settings of the API do not contain these settings. The hosted pages use them.
+# Settings of the hosted pages. The management interface has separate endpoints for them, so its tenant settings do not contain them.
 BRANDING_DEFAULTS: dict[str, str] = {
     "logo_url": "",
     "favicon_url": "",

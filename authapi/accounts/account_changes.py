@@ -20,13 +20,14 @@ _BY_ADDRESS = "email"
 def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -> None:
     """Revoke access after an account was blocked or unblocked, or its email address changed. Signal receiver, runs in the same transaction.
 
-    Unblocking also ends sessions: a login in progress during the block may have started a session after the block.
+    Unblocking also ends sessions: a login that was in progress when the user was blocked may have begun a session after the other sessions
+    had ended.
     A new email address ends sessions only: refresh tokens stay valid, because they give an application access while the user is absent.
     """
     if "blocked" in changed:
         if not user.blocked:
-            # While the user is blocked, the exchange of an authorization code fails and reports the block. After the block, the code must
-            # still fail.
+            # While the user is blocked, the exchange of an authorization code fails and reports the block. Mark the code as used, so that
+            # the exchange also fails after the user is unblocked.
             codes = AuthorizationCode.objects.of(user.tenant_id).filter(user=user, used_at__isnull=True)
             codes.update(used_at=timezone.now())
         forget_all_browsers(user)

@@ -100,7 +100,7 @@ def mail_unblock(job: Job) -> Pause | None:
 
 
 def _mail(job: Job, name: str, purpose: AccountTicket.Purpose, path: str) -> Pause | None:
-    """Mail a link once. Send nothing if the tenant has disabled this mail."""
+    """Mail a link, at most once. Send nothing if the tenant has disabled this mail."""
     user = _recipient(job)
     if user is None or not is_switched_on(job.tenant_id, KINDS[name]):
         return None

@@ -1,8 +1,8 @@
 """Mails that notify the administrators of a tenant of attacks: at most one mail per kind of attack and period.
 
 A tenant has one row for each kind of attack (`AttackNotice`). An attack marks the row as due. The task that sends the mail counts the
-events since the previous mail. If a worker crashes while it sends a mail, the mail is lost: the next attack triggers another mail, and the
-sign-in log keeps every line.
+events since the previous mail. If a worker crashes while it sends a mail, the mail is lost. This is acceptable: the next attack
+triggers another mail, and the sign-in log keeps every line.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Count:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the count has reached the threshold, so that even the correct password is refused.
+        """Whether the count has reached the threshold. If it has, even the correct password is refused.
 
         If the tenant raises the threshold above the count, the block ends.
         """

@@ -55,8 +55,9 @@ def log_in(attempt: Attempt) -> User:
     """Return the user if the password is correct, and record the login in the row of the user. Raises `LoginRefused`.
 
     1. Refuse an IP address after too many attempts at one account or at many accounts. 2. Find the user. 3. Lock the failure count.
-    4. Refuse a blocked account. 5. Check the password. 6. Count a failure, which may block the account. 7. Look up the correct
-    password in the list of breached passwords, and refuse it if the tenant blocks such logins. 8. Reset the failure count.
+    4. Refuse an account that is blocked after too many failures. 5. Check the password. 6. If it is wrong, count a failure, which may block
+    the account. 7. Refuse a user whom an administrator has blocked. 8. Look up the correct password in the list of breached passwords, and
+    refuse it if the tenant blocks such logins. 9. Reset the failure count.
     """
     if not LOGINS.takes(attempt.tenant_id, attempt.connection.pk, failure_key(None, attempt.identifier), counted_address(attempt.ip)):
         _refuse(attempt, Refusal.TOO_MANY_LOGINS, Rate.of_empty(LOGINS))
@@ -101,7 +102,7 @@ def _fits(attempt: Attempt, user: User | None) -> bool:
 def _is_refused_as_leaked(attempt: Attempt, user: User) -> bool:
     """Tell whether a correct password is refused because it was found in a breach, and notify the user or administrators as configured.
 
-    The failure count is kept: an attacker who logs in with a leaked password must not reset the count.
+    If the password is refused, the caller keeps the failure count: an attacker with a leaked password must not reset the count.
     """
     rules = leak_rules(attempt.tenant_id)
     if not rules.is_enabled or not is_in_breach(attempt.password):

@@ -36,8 +36,8 @@ class TooManyRequests(Exception):
 def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
     """Queue a mail with a link that sets a new password, if the user exists. The duration does not reveal whether the user exists.
 
-    If the identifier is empty or too long, the sign-in log gets a line and no mail is sent. Raises `TooManyRequests` if one IP address
-    requests too many mails for this account or for many accounts.
+    The sign-in log gets a line in any case. If the identifier is empty or too long, no mail is sent. Raises `TooManyRequests` if one IP
+    address requests too many mails for this account or for many accounts.
     """
     identifier = identifier.strip()
     _check_rates(connection, identifier, ip)

@@ -36,7 +36,8 @@ from identity.services.users import locked_user
 
 PATH, PARAMETER = "/u/factor-setup", "ticket"
 MAIL = "enrollment_email"
-# How long the proof of an existing factor is valid. During a login, too, a user can enroll a factor for ten minutes after the first factor.
+# How long the proof of an existing factor is valid. The same limit applies in a login: a user can enroll a factor within ten minutes after
+# the first factor.
 _PROOF_COUNTS = timedelta(minutes=10)
 # Keys in the parameters of a ticket: the only allowed kind, whether the user may already have factors, and the proof of an existing factor.
 _KIND, _ADDS, _PROOF = "kind", "adds", "proof"

@@ -224,7 +224,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             kind = _kind_of(request, None)
             context["kind_of_client"] = kind
             if kind is not None:
-                # After saving, the page of the new client always follows.
+                # Any button to save leads to a page about the new client, so a button to add another client would have no effect.
                 context["show_save_and_add_another"] = False
             return super().render_change_form(request, context, *args, **kwargs)
         shown = next(tab.label for tab in self._tabs_of(request) if tab.is_current)

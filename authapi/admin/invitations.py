@@ -89,7 +89,7 @@ class InvitationForm(ServiceForm):
 class InviteForm(RowForm):
     """The form on the page of an organization. Its fields have the names that refusals of the service use.
 
-    The invitation is always sent by email, so that the form shows no link and needs no proof.
+    This form always sends the invitation by email. So no page shows the link, and staff need no recent proof of their identity.
     """
 
     email = forms.EmailField(

@@ -34,8 +34,8 @@ _AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
 # Body parameters that authenticate the client. Other code must never read them as parameters.
 AUTHENTICATION_PARAMETERS = frozenset({"client_secret", "client_assertion", "client_assertion_type"})
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
-# How long a client stays cached. Other caches keep their values longer. While this cache contains an old version of a client, the service
-# issues tokens for the old version, and each of these tokens is refused when it is used.
+# How long a client stays cached. Until this time ends, a process may not know that a client was changed. It then issues tokens with the old
+# version of the client, and each of these tokens is refused when it is used.
 _REMEMBERED_SECONDS = 0.2
 
 

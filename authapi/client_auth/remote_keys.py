@@ -86,7 +86,8 @@ class RemoteKeys:
         self._fetch = fetch
         self._clock = clock
         self._sets: OrderedDict[Place, _Set] = OrderedDict()
-        # The lock is reentrant: if a fetch has already ended, its callback runs in the same thread, which holds the lock.
+        # The lock is reentrant: if a fetch ends before its callback is added, the thread that adds the callback also runs the callback, and
+        # this thread already holds the lock.
         self._lock = RLock()
         self._waiting = BoundedSemaphore(_MOST_WAITING)
 

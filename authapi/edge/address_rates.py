@@ -1,5 +1,5 @@
-"""Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory, and reserves no places in
-advance (unlike `rate_leases`).
+"""Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory. Unlike
+`rate_leases`, this module reserves no requests in advance.
 
 Counts are in approximate counters of fixed size in this process (`foundation.memory.sketch`). Redis adds up the counts of all processes,
 but only for IP addresses that have used more than an eighth of their limit. So a flood from many IP addresses causes no traffic to Redis.
@@ -61,8 +61,8 @@ class AddressRates:
         # One atomic step: otherwise two threads that read the same count would both add it to Redis.
         count = sketch.add(key.name)
         before = count - 1
-        # If this process knows that the window is full, it does not ask Redis again. So a flood causes no more calls to Redis than the
-        # limit.
+        # If this process knows that the limit of the key is used up, it does not call Redis until the next window. So a flood from one
+        # IP address causes no more calls to Redis than the limit allows requests.
         if count * _SHARED_FROM <= window.limit or before > window.limit:
             return window.rate(count)
         amount = count if before * _SHARED_FROM <= window.limit else 1

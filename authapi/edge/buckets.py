@@ -1,9 +1,10 @@
 """Token buckets: a number of tokens at once, then one more per interval. All processes share the buckets in Redis. While Redis is
 unavailable, each process has its own buckets.
 
-The state of a bucket is one time: when it will be full again (generic cell rate algorithm). A bucket needs one key, and taking tokens needs
-one round trip.
-Fixed windows would be weaker: at the end of one window and the start of the next, a client could use the limits of both.
+The state of a bucket is one time: when it will be full again (generic cell rate algorithm). A bucket needs one key in Redis, and taking
+tokens needs one round trip.
+Fixed windows would be weaker: around the end of a window, a client could use the whole limit of this window and then the whole limit of the
+next window.
 """
 
 from __future__ import annotations

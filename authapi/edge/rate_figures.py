@@ -1,6 +1,7 @@
 """All rate limits in one table: per tenant and endpoint, per IP address, per browser, and per user.
 
-`RATE_LIMIT_PER_SECOND` and `RATE_LIMIT_BURST` apply to every endpoint that the table does not name.
+`RATE_LIMIT_PER_SECOND` and `RATE_LIMIT_BURST` are the limit of each tenant at each endpoint. Requests without a credential to an open
+endpoint count against other limits (`authapi.edge.open_rates`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from authapi.edge.buckets import Bucket
 
 @dataclass(frozen=True)
 class Figure:
-    """A limit of `burst` requests per window. The window lasts `burst / per_second` seconds."""
+    """A limit of `burst` requests per window. The window lasts `burst / per_second` seconds, rounded, but at least one second."""
 
     per_second: float
     burst: int

@@ -61,7 +61,7 @@ def associate_address(prover: Prover, kind: str, address: str, *, promises: bool
 
 
 def confirm_app(prover: Prover, code: str) -> Proven:
-    """Confirm the app whose enrollment this transaction started. Raises `WrongProof` and `TooManyGuesses`."""
+    """Confirm the app whose enrollment this transaction or session started. Raises `WrongProof` and `TooManyGuesses`."""
 
     def judge() -> Proven | None:
         row = open_enrollment(prover, TOTP)

@@ -1,7 +1,7 @@
 """Checks factors: sent codes, codes of apps, signatures of keys, recovery codes. Only this module accepts or refuses second factors.
 
-Every check locks the user, so that guesses run one after another, even in different processes. A wrong guess is counted in the transaction
-that refuses it, and reported to the caller after the commit.
+Every check locks the factors of the user, so guesses run one after another, even in different processes. A wrong guess is counted in the
+transaction that refuses it, and reported to the caller after the commit.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ def _rows(prover: Prover) -> QuerySet[FactorChallenge]:
 
 
 def counting(prover: Prover) -> QuerySet[FactorChallenge]:
-    """Return the challenges of this user and login that can still be answered."""
+    """Return the challenges that this user can still answer in this login, transaction or session."""
     return _rows(prover).filter(used_at=None, expires_at__gt=timezone.now(), failures__lt=_MOST_FAILURES)
 
 

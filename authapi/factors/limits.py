@@ -1,6 +1,7 @@
 """Rate limits for sending and guessing codes of factors. The limits are low, because a guessing attacker already has the first factor.
 
-An attacker can lock the user out of new browsers only: a browser in which the user has logged in before has separate limits.
+An attacker who uses up the limits for guesses locks the user out of new browsers only: a browser in which the user has logged in before
+has its own limit for guesses. The limits for sending codes are the same in all browsers.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Due(Enum):
     NOTHING = auto()
     PROVE = auto()
     ENROLL = auto()
-    # A factor is required, but every factor that the tenant offers repeats the first proof.
+    # A factor is required, but the tenant offers no factor that proves more than the first proof.
     IMPOSSIBLE = auto()
 
 
@@ -64,7 +64,8 @@ def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: C
 def due(demand: Demand, standing: Standing) -> Due:
     """Return the next step of the login.
 
-    In a remembered browser, the policy requires no factor. A factor is still required if the client itself requests one.
+    With the policy `NEVER`, no factor is required. In a remembered browser, the other policies require no factor either, but a factor is
+    still required if the client itself requests one.
     """
     if demand.policy is Policy.NEVER or contexts.SECOND_FACTOR in standing.methods:
         return Due.NOTHING
@@ -74,7 +75,8 @@ def due(demand: Demand, standing: Standing) -> Due:
         return Due.PROVE
     if any(is_second_to(kind, standing.methods) for kind in standing.offered):
         return Due.ENROLL
-    # Without any offered factor, the policy has no effect. If all offered factors repeat the first proof, the login must be refused.
+    # Without any offered factor, the policy has no effect. The login must be refused if all offered factors repeat the first proof, or if
+    # the client requests a factor and none is offered.
     return Due.IMPOSSIBLE if standing.offered or demand.is_asked else Due.NOTHING
 
 

@@ -89,7 +89,8 @@ def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> Non
     redirect_uri = request.text("redirect_uri")
     if row.is_redirect_uri_given and redirect_uri is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="redirect_uri")
-    # RFC 6749, 4.1.3: the values must be equal. Without a URI in the authorization request, the row contains the URI that was used.
+    # RFC 6749, 4.1.3: the URI in this request must equal the URI in the row. If the authorization request named no URI, the row contains
+    # the registered URI that was used instead.
     if redirect_uri is not None and redirect_uri != row.redirect_uri:
         raise RequestRefused(OAuthCase.WRONG_REDIRECT_URI)
     _check_verifier(row, request.text("code_verifier"), client)

@@ -45,7 +45,7 @@ _CASES = {
 
 
 class PasswordGrant(UserGrant):
-    """Logs a user in at the tenant's default directory."""
+    """Logs a user in at the tenant's default connection (`default_directory`)."""
 
     name = "password"
 
@@ -68,7 +68,7 @@ class PasswordGrant(UserGrant):
 
 
 class PasswordRealmGrant(PasswordGrant):
-    """Logs a user in at the directory that the request names."""
+    """Logs a user in at the connection that the request names as `realm`."""
 
     name = REALM_GRANT
 

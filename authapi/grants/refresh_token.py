@@ -31,11 +31,14 @@ from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
 
 _FAILED_EXCHANGE = "ferrt"
-_REUSED = "A refresh token was used again after its rotation: its family was revoked."
+_REUSED = "A refresh token was used again after its rotation: everything issued for its login was revoked."
 
 
 class RefreshTokenGrant(UserGrant):
-    """Exchanges a refresh token under the lock of its row. A token that is used again after its rotation ends its family."""
+    """Exchanges a refresh token under the lock of its row.
+
+    If a token is used again after its rotation, everything issued for its login is revoked.
+    """
 
     name = "refresh_token"
     takes_details = True
@@ -50,9 +53,10 @@ class RefreshTokenGrant(UserGrant):
 
 @unit_of_work
 def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | None:
-    """Return the tokens to issue for the refresh token. If the token was used again after its rotation, revoke its family and return None.
+    """Return the tokens to issue for the refresh token.
 
-    Raises `RequestRefused`; the token then stays valid.
+    If the token was used again after its rotation, revoke everything issued for its login and return None. Raises `RequestRefused`; the
+    token then stays valid.
     """
     row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
     if row is None or row.application_id != client.pk:
@@ -66,7 +70,7 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
-    # If the client lost the response, it gets the same successor again, so that a family never has two valid tokens.
+    # If the client lost the response, it gets the same successor again, so that a login never has two valid refresh tokens.
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
     if row.is_rotated and lost is None:
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)

@@ -110,7 +110,7 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
         proven = _of_session(login, proven)
     except RequestRefused as refused:
         return refuse(login, refused)
-    # `proven` now names the user of the primary account: the linked user no longer exists.
+    # If accounts were linked, `proven` now names the user of the primary account, because the linked user no longer exists.
     met, secret = _browser_login(login, proven), browser_secret(login.http_request)
     session, cookie = _session(login, proven)
     meet(met, secret)
@@ -205,7 +205,7 @@ def _note_login(login: Login, session: Session) -> None:
 
 
 def _is_wholly_proven(login: Login, session: Session) -> bool:
-    """Tell whether the login needs no further second factor. Otherwise a stolen password alone would mark a browser as known."""
+    """Tell whether the login needs no further second factor. If it still needs one, its browser must not be marked as known."""
     try:
         return login.second_factor(session) is Due.NOTHING
     except RequestRefused:

@@ -1,7 +1,7 @@
 """Records the browsers in which users have logged in, and mails the user about a login with a new browser (docs/adr/0117).
 
 Each browser has a cookie with a random value. A row contains the user and the digest of that value, so the cookie of another user proves
-nothing. A new password forgets all browsers of its user.
+nothing. After a change of the password, the service forgets all browsers of the user.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def keep_secret(answer: HttpResponse, secret: str) -> None:
 def meet(login: BrowserLogin, secret: str) -> bool:
     """Record the browser of a login. Return whether a mail notifies the user of the login.
 
-    No mail is sent for a known browser, for a browser with a session of the user, for the first login of an account, after `_MOST_MAILS`
-    mails in a day, or if the tenant has switched these mails off. Two concurrent requests from one browser cause one mail.
+    No mail is sent in these cases: the browser is known or has a session of the user; it is the first login of the account; the account has
+    no email address; the user got `_MOST_MAILS` such mails within a day; or the tenant has switched off the mails for this kind of login.
+    Two concurrent requests from one browser cause one mail.
     """
     user, now = login.user, timezone.now()
     digest = digest_of(f"{secret}:{user.lasting_key}")

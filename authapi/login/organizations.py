@@ -76,7 +76,7 @@ def organizations_of(user: User, connection: Connection, *, limit: int) -> list[
 
 
 def connections_within(organization: Organization, connections: Iterable[Connection]) -> list[Connection]:
-    """Return the connections that the organization has enabled."""
+    """Return the given connections that the organization has enabled."""
     rows = OrganizationConnection.objects.of(organization.tenant_id).filter(organization=organization, is_enabled=True)
     enabled = set(rows.values_list("connection_id", flat=True))
     return [connection for connection in connections if connection.pk in enabled]

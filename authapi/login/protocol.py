@@ -2,7 +2,8 @@
 
 A view of a protocol reads and checks a request, finds the client, and passes a `ProtocolRequest` to `authapi.login.flow.begin`. From then
 on the login calls the protocol: it calls `wish_of`, shows the pages that the wish needs, and at the end calls `answer` or
-`refuse`. The request may be stored in a row for half an hour. Each function of the protocol gets the stored request unchanged.
+`refuse`. The request may be stored in a row for `AUTHORIZATION_REQUEST_SECONDS`. Each function of the protocol gets the stored request
+unchanged.
 """
 
 from __future__ import annotations

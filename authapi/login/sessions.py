@@ -75,7 +75,7 @@ def renew_session(
 ) -> str | None:
     """Record that the user has logged in again. Return the new cookie value, None if the session has ended in the meantime.
 
-    The old value becomes invalid. The expiry of the session stays the same.
+    The old value becomes invalid. The login extends the idle expiry of the session, but not its absolute expiry.
     """
     now = timezone.now()
     secret = new_secret()
@@ -227,7 +227,7 @@ def _proofs(methods: Iterable[str], now: datetime) -> list[dict[str, str]]:
 
 
 def _sender(ip: str | None, user_agent: str, country: str) -> dict[str, Any]:
-    """Return the columns that describe the last use of the session: IP address, user agent and country."""
+    """Return the columns that describe the last login in the session: IP address, user agent and country."""
     return {"last_ip": stored_address(ip), "last_user_agent": storable(user_agent)[:_LONGEST_AGENT], "last_country": country}
 
 

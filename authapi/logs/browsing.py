@@ -37,8 +37,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The start of a page: the page contains the next older lines than the line with this time and id, or the next newer lines with
-    `is_newer`."""
+    """The start of a page: the time and the id of a line. The page contains the lines that are next older than this line.
+
+    With `is_newer`, the page contains the lines that are next newer.
+    """
 
     created_at: datetime
     key: str

@@ -1,8 +1,8 @@
 """Nonces of DPoP (RFC 9449, 8).
 
-Nonces are not stored: a nonce is valid in its minute and the next minute, for one tenant and one generation. Each memory of used proofs
-(`authapi.possession.replays`) has its own generation. If another memory replaces the memory that recorded the use of a proof, the service
-refuses nonces of the old generation, and proofs without a nonce. So the proof cannot be used again, although the new memory has no record
+Nonces are not stored: a nonce is valid in its minute and the next minute, for one tenant and one generation. Each store of used proofs
+(`authapi.possession.replays`) has its own generation. If another store replaces the store that recorded the use of a proof, the service
+refuses nonces of the old generation, and proofs without a nonce. So the proof cannot be used again, although the new store has no record
 of its use.
 """
 

@@ -1,9 +1,9 @@
 """Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable.
 
-Each of these two memories of used proofs has its own generation of nonces. A proof that was recorded in the other memory has a nonce of the
-other generation, or no nonce, so it is refused. For this purpose, every proof needs a nonce while PostgreSQL is in use, and for two minutes
-after the first use of a Redis without earlier records. A restarted server and a promoted replica may lack the latest records, so a
-generation belongs to one run of one server. Decision: docs/adr/0125.
+Each of these two stores of used proofs has its own generation of nonces. A proof that was recorded in the other store has a nonce of the
+other generation, or no nonce, so it is refused. To refuse proofs without a nonce, the service requires a nonce in every proof while
+PostgreSQL is in use, and for two and a half minutes after a generation of Redis has begun. A restarted Redis server and a promoted replica
+may lack the latest records, so a generation belongs to one run of one server. Decision: docs/adr/0125.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class ProofUsed(Exception):
 
 @dataclass(frozen=True)
 class Generation:
-    """One memory of used proofs. A memory with `is_young` may lack uses that an earlier memory recorded."""
+    """One store of used proofs. A store with `is_young` may lack uses that an earlier store recorded."""
 
     name: str
     is_young: bool
 
 
 class UsedProofs:
-    """The access of this process to the memories of used proofs. An outage guard chooses PostgreSQL while Redis is unavailable."""
+    """The access of this process to the stores of used proofs. An outage guard chooses PostgreSQL while Redis is unavailable."""
 
     def __init__(self, redis_url: str, *, prefix: str) -> None:
         self._pool = redis_pool(redis_url)
@@ -150,7 +150,7 @@ def judge(proof: Proof, *, tenant_id: str, needs_nonce: bool) -> None:
     _check_nonce(proof, tenant_id, generation, needs_nonce=needs_nonce)
     is_first, noted = used.note(tenant_id, proof)
     if noted.name != generation.name:
-        # The memory that recorded the use is not the memory whose nonce was checked. Check the nonce again, for this memory.
+        # The store that recorded the use is not the store for which the nonce was checked. Check the nonce again, for the recording store.
         _check_nonce(proof, tenant_id, noted, needs_nonce=True)
     if not is_first:
         raise ProofUsed
@@ -163,7 +163,7 @@ def fresh_nonce(tenant_id: str) -> str:
 
 @lru_cache(maxsize=1)
 def used_proofs() -> UsedProofs:
-    """Return the access of this process to the memories of used proofs. Connects at the first use."""
+    """Return the access of this process to the stores of used proofs. Connects at the first use."""
     return UsedProofs(settings.REDIS_URL, prefix=settings.REDIS_PREFIX)
 
 

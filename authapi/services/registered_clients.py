@@ -62,8 +62,8 @@ def register_client(*, tenant_id: str, registration: Registration) -> Registered
 def replace_registration(*, tenant_id: str, client_id: str, registration: Registration) -> Registered:
     """Replace the present registration, and the registration access token. Raises the errors of `register_client`.
 
-    A client that needs a secret gets a new secret if it has no secret, or if it needs HS256 and only the digest of its secret is stored.
-    Otherwise the client keeps its secret, which is not shown again.
+    A client that needs a secret gets a new secret in two cases: it has no secret, or it needs HS256 and only the digest of its secret is
+    stored. Otherwise the client keeps its secret, which is not shown again.
     """
     client = clients.locked_client(tenant_id, client_id)
     needs_secret = registration.columns["token_endpoint_auth_method"] != Client.AuthMethod.NONE and not registration.method

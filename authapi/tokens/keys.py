@@ -87,7 +87,7 @@ def _load_signs_otherwise(tenant_id: str) -> bool:
     return ApiResource.objects.of(tenant_id).filter(settings__signing_alg__in=others).exists()
 
 
-# Whether a client or an API of the tenant requests an algorithm other than the published algorithm.
+# Whether a client or an API of the tenant is set to an RSA algorithm other than `_PUBLISHED_ALGORITHM`.
 _signs_otherwise: Remembered[str, bool] = Remembered(_load_signs_otherwise, seconds=_REMEMBERED_SECONDS)
 
 

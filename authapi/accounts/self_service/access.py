@@ -84,7 +84,7 @@ def take_back(own: OwnAct, user: User, *, client_id: str) -> bool:
     for consent in consents:
         withdraw_consent(consent)
     if consents:
-        # Also revokes the tokens for APIs without a row in `Consent`, for example if that consent was withdrawn earlier.
+        # This also revokes the client's refresh tokens for APIs without a consent, for example because the consent was withdrawn earlier.
         revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk, client_id=client_id)
         own.record("Withdrew the consents to an application", client=client_id)
     return bool(consents)

@@ -18,7 +18,8 @@ from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
-# The query parameters of the form of a grant. The parameter tells which page opened the form: the page of a client, or the page of an API.
+# The query parameters of the form of a grant, with the fields that they fill in. The page of a client opens the form with the parameter
+# `client`, the page of an API with `apiresource`.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
 _USES = (
     ("", "Not set: the same as denied"),

@@ -62,7 +62,7 @@ def acts_of(owner: ModelAdmin[ApiResource]) -> tuple[ObjectAction, ...]:
     """Return the actions on an API."""
 
     def rotate(request: HttpRequest, row: ApiResource, _values: dict[str, Any]) -> HttpResponse:
-        # The page is the response to this request: a Django message would store the secret until the next page.
+        # Show the secret in the response to this request: a Django message would store the secret until the next page.
         resource, secret = rotate_signing_secret(tenant_id=row.tenant_id, resource_id=row.pk)
         title = f"Signing secret of {resource}"
         return page_beside(owner, request, "admin/signing_secret.html", title, original=resource, secret=secret)

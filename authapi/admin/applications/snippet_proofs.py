@@ -1,4 +1,4 @@
-"""How the programs of snippets authenticate a client: the expressions of each language, by the method of the client. Pure."""
+"""The expressions with which code snippets authenticate a client, for each language and each authentication method. Pure."""
 
 from __future__ import annotations
 

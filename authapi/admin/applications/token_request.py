@@ -1,4 +1,4 @@
-"""The test page of an API: programs that request a token for the API as one of its clients, and a call with the token."""
+"""The test page of an API: programs with which a client requests a token for the API, and a command that calls the API with the token."""
 
 from __future__ import annotations
 

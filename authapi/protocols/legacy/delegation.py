@@ -85,7 +85,7 @@ def _login(request: LegacyRequest, client: Client) -> _Login:
 
 
 def _of_id_token(request: LegacyRequest, client: Client, token: str) -> _Login:
-    """Return the login of an id token that belongs to this client, has not expired, and has a live session."""
+    """Return the login of an id token that belongs to this client and has not expired, and whose session has not ended."""
     tenant_id = request.host.tenant_id
     try:
         claims = own_claims(token, tenant_id=tenant_id)
@@ -103,7 +103,7 @@ def _of_id_token(request: LegacyRequest, client: Client, token: str) -> _Login:
 
 
 def _is_session_alive(user: User, sid: Any) -> bool:
-    """Tell whether the session of a token is live. A token without a session needs no session."""
+    """Tell whether the session of a token has not ended. True for a token that names no session."""
     if not sid:
         return True
     sessions = Session.objects.of(user.tenant_id).filter(pk=str(sid)[:32], user=user)
@@ -115,7 +115,7 @@ def _of_refresh_token(request: LegacyRequest, client: Client, token: str) -> _Lo
     """Return the login of a refresh token of this client. Does not use up the token, so clients with rotating tokens are refused."""
     policy = policy_of(client)
     if policy.is_rotating:
-        # This endpoint does not rotate the token. So the service would not detect that both an attacker and the client use the token.
+        # This endpoint does not rotate the token. So the service would not detect if an attacker used the token here, too.
         raise RequestRefused(LegacyCase.ROTATING_TOKENS)
     row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
     now = timezone.now()

@@ -229,7 +229,8 @@ def _authorization_request(request: ProtocolRequest) -> AuthorizationRequest:
 
 def _prompts(request: AuthorizationRequest, *, is_linking: bool) -> frozenset[Prompt]:
     named = frozenset(_PROMPTS[prompt] for prompt in request.prompts if prompt in _PROMPTS)
-    # The session of the browser belongs to the account that stays. So demand a new login, with the account that is to be linked to it.
+    # The session of the browser belongs to the account that stays. So demand a new login, in which the user logs in to the other account,
+    # which is to be linked.
     return named | {Prompt.LOGIN} if is_linking else named
 
 

@@ -139,8 +139,8 @@ def unsupported(request: AuthnRequest) -> str:
 def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_factor: bool) -> str | None:
     """Return the class of authentication for the answer, None if the login meets no requested class (SAML core, 3.3.2.2.1).
 
-    Every login counts as a login with a password, because service providers request `PasswordProtectedTransport` when they accept every
-    login. A class that requires a second factor needs a login with a second factor.
+    Every login counts as a login with a password, because service providers request `PasswordProtectedTransport` even if they
+    accept every kind of login. A class that requires a second factor needs a login with a second factor.
     """
     weak = _weak_classes(settings)
     strong = SECOND_FACTOR_CLASSES if has_second_factor else ()
