@@ -1,7 +1,7 @@
 """Login with a passkey alone: finds the user by the passkey, locks the row of the user, checks the answer, and writes the sign-in log.
 
-The passkey identifies the user, so the user types no name. A client without the passkey learns nothing about accounts: all refusals have
-the same text and status, and an account is looked up only after its passkey was found.
+The passkey identifies the user, so the user types no name. A client without the passkey learns nothing about accounts: a wrong answer
+gets the same refusal as an unknown passkey, and an account is looked up only after its passkey was found.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def log_in_with_passkey(attempt: PasskeyAttempt) -> KnownPerson:
     """Return the user whose passkey signed the challenge. Updates the signature counter and the user's last login. Raises `LoginRefused`.
 
     1. Refuse an IP address with failed logins at many accounts. 2. Find the passkey. 3. Lock the row of its user. 4. Check the answer,
-    which must state that the authenticator has verified the user. 5. Refuse a blocked user, and a user whose connection does not allow
-    passkeys.
+    which must state that the authenticator has verified the user. 5. Refuse a user whose connection does not allow passkeys, who is not the
+    invited user, or who is blocked.
     """
     if is_suspicious(attempt.tenant_id, attempt.ip, LOGIN):
         _note(attempt, None, _SUSPICIOUS, type=_LIMIT)

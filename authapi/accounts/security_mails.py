@@ -1,7 +1,7 @@
 """Mails that warn a user: the password was found in a breach, or an unknown browser logged in.
 
-Each mail describes the event and contains a link that sets a new password. A worker sends each mail at most once. `services.security_mail_jobs`
-queues the jobs.
+Each mail describes the event and contains a link that sets a new password. A worker sends each mail at most once.
+`services.security_mail_jobs` queues the jobs.
 """
 
 from __future__ import annotations

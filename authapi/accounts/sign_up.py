@@ -162,7 +162,7 @@ def profile_problems(connection: Connection, profile: Mapping[str, Any]) -> dict
 
 
 def _column_problem(name: str, value: Any) -> str:
-    """Return the error of a value; empty if the value is valid. The errors of all values are reported together, before the password is checked."""
+    """Return the error of a value; empty if it is valid. The errors of all values are reported together, before the password is checked."""
     if name == "user_metadata":
         return ""
     if not isinstance(value, str):

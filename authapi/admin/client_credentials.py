@@ -81,8 +81,8 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     proof_for = frozenset({"add"})
     empty_text = "No keys or certificates yet. Add one, then activate it: the application then authenticates with it instead of a secret."
     deletion_effect = (
-        "If this credential is active, the client's tokens are revoked at once. Without another active credential, the client "
-        "gets no new tokens."
+        "If this credential is active, the client's access tokens for APIs are revoked at once. Without another active credential, the "
+        "client gets no new tokens."
     )
     object_actions = (
         ObjectAction(

@@ -155,7 +155,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         choices=LEVEL_CHOICES,
         label="Compliance level",
         help_text="Strict security rules (FAPI), for example for banks. You cannot save a client that breaks a rule of its level. A "
-        "new level revokes all earlier tokens.",
+        "new level revokes all earlier access tokens for APIs.",
     )
     oauth_standard_errors = forms.BooleanField(
         required=False,

@@ -112,7 +112,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
                 "rotate-secret",
                 "Create new secret",
                 lambda _request, row: (
-                    f"The next page shows a new secret of {row}. The old secret and all tokens of the client become invalid at once, and "
+                    f"The next page shows a new secret of {row}. The old secret and all access tokens for APIs become invalid at once, and "
                     "its open streams close."
                 ),
                 self._rotate,

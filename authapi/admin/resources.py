@@ -267,7 +267,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     sortable_by = ("title",)
     search_fields = ("name", "=identifier", "=id")
     empty_text = "No APIs yet. The management interface appears here with its first client grant or token."
-    deletion_effect = "The permissions and the client grants of the API are deleted, too, and the tokens of these grants are revoked."
+    deletion_effect = "The permissions and the client grants of the API are deleted, too. All access tokens for APIs of the clients with a grant are revoked."
     change_form_template = "admin/sign_in_form.html"
     first_tab = "Settings"
     id_field = "identifier"

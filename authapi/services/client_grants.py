@@ -1,4 +1,5 @@
-"""Client grants: the scopes of a client at an API, for itself or for users. A change of scopes ends the client's tokens for that API."""
+"""Client grants: the scopes of a client at an API, for itself or for users. A change of a grant ends
+all JWT access tokens of the client, for every API."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ def create_client(
 def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], secret: str | None = None) -> Client:
     """Replace the given columns, merge `metadata` and `settings`, and set the secret if one is given.
 
-    Raises `NotFound`, `Invalid`, `AlreadyExists`. The client's tokens end if its secret, authentication method or grants change, and
-    if it gets a compliance level.
+    Raises `NotFound`, `Invalid`, `AlreadyExists`. The client's JWT access tokens end if its secret, authentication method or grant types
+    change, if it no longer authenticates with a credential, and if it gets a compliance level.
     """
     client = locked_client(tenant_id, client_id)
     _refuse_unknown({name: value for name, value in changes.items() if name not in ("name", *_STANDING, "metadata", "algorithm")})
@@ -99,8 +99,8 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
     if changes or secret is not None:
         validated_save(client)
         forget_after_commit(tenant_id, client_id)
-    # An added credential ends no tokens, so that keys can rotate. A new compliance level ends all tokens, because older tokens may be
-    # unbound.
+    # An added credential ends no tokens, so that keys can rotate. A new compliance level ends all JWT access tokens, because older tokens
+    # may be unbound.
     is_standing_changed |= level_of(client.settings) not in (level, NONE)
     if is_standing_changed or method != client.auth_method or set(proofs) - set(client.proof_ids):
         raise_auth_version(client)
@@ -131,7 +131,7 @@ def broken_rules(client: Client) -> dict[str, list[str]]:
 
 @unit_of_work
 def rotate_client_secret(*, tenant_id: str, client_id: str) -> tuple[Client, str]:
-    """Set a new secret and return it with the client. Tokens and streams made with the old secret end. Raises `NotFound`."""
+    """Set a new secret and return it with the client. Ends the client's JWT access tokens and streams. Raises `NotFound`."""
     client = locked_client(tenant_id, client_id)
     secret = new_secret()
     client.set_secret(secret)
@@ -273,7 +273,10 @@ def locked_client(tenant_id: str, client_id: str) -> Client:
 
 
 def raise_auth_version(client: Client) -> None:
-    """End every token and stream of this client: tokens and streams with an older version than the client are refused."""
+    """End every JWT access token and every stream of this client: those with an older version than the client are refused.
+
+    Opaque tokens and refresh tokens contain no version and stay valid.
+    """
     Client.objects.of(client.tenant_id).filter(pk=client.pk).update(auth_version=F("auth_version") + 1)
     client.refresh_from_db(fields=["auth_version"])
     forget_after_commit(client.tenant_id, client.client_id)

@@ -95,14 +95,17 @@ def add_scope(*, tenant_id: str, resource_id: str, value: str, description: str 
 
 @unit_of_work
 def rotate_signing_secret(*, tenant_id: str, resource_id: str) -> tuple[ApiResource, str]:
-    """Replace the secret of an API with HS256, and return it with the API. Raises `NotFound`, and `Invalid` for other algorithms."""
+    """Replace the secret of an API whose algorithm is HS256, and return it with the API. Raises `NotFound`, `Invalid`."""
     secret = new_secret()
     return update_api_resource(tenant_id=tenant_id, resource_id=resource_id, changes={}, signing_secret=secret), secret
 
 
 @unit_of_work
 def delete_api_resource(*, tenant_id: str, resource_id: str) -> None:
-    """Delete an API with its permissions and grants; tokens of those grants end. Raises `NotFound`, `SystemResource`."""
+    """Delete an API with its permissions and grants. Ends all JWT access tokens of the clients with a grant.
+
+    Raises `NotFound`, `SystemResource`.
+    """
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
     if resource.is_system:
         raise SystemResource

@@ -14,8 +14,8 @@ from identity.services.saving import validated_save
 
 MOST_PROFILES = 100
 MOST_KEYS = 10
-# RFC 3986, 3: a scheme, a colon, and at least one more character. The names that `_RESERVED` matches belong to this service or to other
-# owners.
+# RFC 3986, 3: a scheme, a colon, and at least one more character. The names that `_RESERVED` matches belong to the IETF or to vendors, so a
+# tenant may not define them.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\"<>\\^`{|}#]+")
 _RESERVED = re.compile(r"(?:urn:(?:ietf|auth0|okta)|https?://(?:[^/?#@]*@)?(?:[^/?#@:]+\.)?(?:auth0|okta)\.com)(?:[:/?#]|$)", re.IGNORECASE)
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})

@@ -17,8 +17,8 @@ MAX_TOKEN_CHARACTERS = 16_384
 # How far the clock of another process may be ahead.
 LEEWAY_SECONDS = 60
 MANAGEMENT_PATH = "api/v2/"
-# The claim with the version of the client when the token was issued. A change of the client's secret, authentication method or grants
-# raises the version, and so does a revocation. A token with an older version is invalid.
+# The claim with the version of the client when the token was issued. A change of the client's secret, authentication method, grant types or
+# client grants raises the version, and so does a revocation of the client. A token with an older version is invalid.
 VERSION_CLAIM = "client_version"
 # Dialects whose names have this ending also list the granted scopes in `permissions`.
 _WITH_PERMISSIONS = "_authz"

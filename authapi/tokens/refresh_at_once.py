@@ -3,8 +3,8 @@
 The plain path is `authapi.tokens.refresh_tokens`, which runs in a thread. It locks the row, reads it, and writes the row and its successor,
 with five round trips to the database server. The fast path reads the row without a lock. Each exchange, revocation, block or logout changes
 `updated` of a token. The fast path writes only if `updated` has not changed since it was read. A token that has changed in the meantime
-takes the plain path, as does every request other than an ordinary exchange of a valid token. One statement writes the rotation and the
-successor, so both are stored, or none. The measurements are in docs/performance.md.
+takes the plain path. Every request other than an ordinary exchange of a valid token takes the plain path, too. One statement writes the
+rotation and the successor, so both are stored, or none. The measurements are in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ROW = LoopSelect("refresh_token", _read, "tenant_id", "checksum")
 
 
 async def read_refresh_token(*, tenant_id: str, token: str) -> RefreshToken:
-    """Return the row of a valid token with its related rows. Raises `Cold` for any other token."""
+    """Return the row of a token that was neither revoked nor rotated, with its related rows. Raises `Cold` for any other token."""
     row = await _ROW.first(tenant_id=tenant_id, checksum=digest_of(token))
     if row is None or row.revoked is not None or row.is_rotated:
         raise Cold

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-# Contract, 4.6: at most thirty days, and at most fifteen days without use.
+# Contract, 4.6. By default, a token is valid for thirty days, but no longer than fifteen days without use.
 DEFAULT_SECONDS = 2_592_000
 DEFAULT_IDLE_SECONDS = 1_296_000
 

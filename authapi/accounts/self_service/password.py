@@ -36,7 +36,7 @@ def has_password(user: User) -> bool:
 
 @own_act("Changed own password")
 def change_password(own: OwnAct, user: User, *, present: str, new: str) -> PasswordChange:
-    """Replace the password if the submitted current password is correct. All other sessions, refresh tokens and mailed links end.
+    """Replace the password if the submitted current password is correct. Ends all other sessions, all refresh tokens and all mailed links.
 
     A wrong password is counted like a failed login of the account, so that a stolen session does not allow unlimited guesses. The session
     of the browser continues with a new cookie. Raises `PasswordTooWeak` before any change.

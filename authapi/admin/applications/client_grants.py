@@ -97,7 +97,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     search_fields = ("=id", "=client__client_id", "client__name")
     autocomplete_fields = ("client",)
     empty_text = "No client grants yet. An application needs a grant for each API that it calls without a user."
-    deletion_effect = "The client gets no more tokens for this API, and its existing tokens for this API are revoked."
+    deletion_effect = "The client gets no more tokens for this API, and all its access tokens for APIs are revoked."
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
