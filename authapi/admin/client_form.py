@@ -130,8 +130,8 @@ class ClientForm(ExchangeFields, ServiceForm):
         label="Own login forms (legacy)",
         help_text=(
             "Warning: the application shows its own login form and sees every password. Pages with the origin of a callback, a web "
-            "origin or a CORS origin above may log users in at /co/authenticate. These logins fail in browsers that block cookies of "
-            "other sites."
+            "origin or a CORS origin above may log users in at /co/authenticate. In browsers that block cookies of other sites, these "
+            "logins fail, or need the verification page."
         ),
     )
     cross_origin_loc = _address(

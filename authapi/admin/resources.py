@@ -267,7 +267,10 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     sortable_by = ("title",)
     search_fields = ("name", "=identifier", "=id")
     empty_text = "No APIs yet. The management interface appears here with its first client grant or token."
-    deletion_effect = "The permissions and the client grants of the API are deleted, too. All access tokens for APIs of the clients with a grant are revoked."
+    deletion_effect = (
+        "The permissions and the client grants of the API are deleted, too. Clients with a grant for the API lose all their access tokens "
+        "for APIs, also for other APIs."
+    )
     change_form_template = "admin/sign_in_form.html"
     first_tab = "Settings"
     id_field = "identifier"

@@ -25,7 +25,7 @@ MOST_OF_CLIENT_AND_USER, MOST_OF_USER, MOST_OF_CLIENT = 3, 10, 1000
 def take(client: Client, user: User) -> None:
     """Count a new request. Raises `RequestRefused`.
 
-    Locks the user until the transaction ends, so that concurrent requests are counted one after the other.
+    Locks the approval requests of the user until the transaction ends, so that concurrent requests are counted one after the other.
     """
     tenant_id = client.tenant_id
     lock_name(f"ciba:{user.pk}")

@@ -1,6 +1,7 @@
 """`POST /co/authenticate`: checks the password from a login form of another origin. The browser then opens `/authorize` with a ticket.
 
-The application sees the password. Browsers that block third-party cookies cannot finish such a login (docs/how-to/old-clients.md).
+The application sees the password. In browsers that block third-party cookies, such a login fails, or needs a verification page of the
+application (docs/how-to/old-clients.md).
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _proven(request: LegacyRequest, client: Client) -> ProvenUser:
 
 
 def _connection(request: LegacyRequest, client: Client, realm: str | None) -> Connection:
-    """Return the directory that the request names, otherwise the tenant's default directory. Raises `RequestRefused`."""
+    """Return the connection that the request names, otherwise the tenant's default connection. Raises `RequestRefused`."""
     if realm is None:
         default = default_directory(request.host.tenant_id)
         found = default if default is not None and default in client_connections(client) else None

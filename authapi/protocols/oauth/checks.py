@@ -76,7 +76,10 @@ class AuthorizationChecks(RequestValidator):  # type: ignore[misc]  # the engine
 
 
 def check_names(request: AuthorizationCall) -> dict[str, Any]:
-    """Refuse repeated and unsupported parameters, and a missing or unknown response type, before all other checks."""
+    """Refuse repeated and unsupported parameters, a request that breaks a client requirement, and a missing or unknown response type.
+
+    Runs before all other checks.
+    """
     repeated = refusal_of_repeated(request.repeated, request.client, has_audience=bool(request.text("audience")))
     if repeated is not None:
         raise repeated

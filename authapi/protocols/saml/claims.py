@@ -21,7 +21,8 @@ from authapi.protocols.saml.names import (
 from authapi.protocols.saml.settings import SamlSettings
 
 Value = str | bool | int | float
-# Internal members and account records. An assertion contains such a member only if a mapping names it.
+# Internal members and account records. They are not passed through: an assertion contains such a member only if a mapping names it, and
+# `identities` also if the settings map identities.
 _KEPT_BACK = frozenset(
     {"identities", "user_metadata", "app_metadata", "multifactor", "blocked", "last_ip", "last_login", "logins_count", "groups", "roles"}
 )
@@ -87,8 +88,8 @@ def name_id_of(
 ) -> NameId:
     """Return the NameID, in the format of the request, otherwise in the format of the settings.
 
-    If the request names no format, or the same format as the settings, the value comes from the first probe for which the user has a
-    value. If there is no such probe, the value is the user id.
+    If the request names no format, `unspecified`, or the same format as the settings, the value comes from the first probe for which the
+    user has a value. If there is no such probe, the value is the user id.
 
     For another requested format, the value is the email address (`emailAddress`), `pairwise` (`persistent`) or `random`
     (`transient`). Raises `NameIdUnavailable` for every further format, and for `emailAddress` if the user has no email address. (SAML core,

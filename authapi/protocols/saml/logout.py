@@ -16,7 +16,7 @@ from authapi.xml.building import element
 from authapi.xml.failures import XmlError
 from authapi.xml.parsing import Element, child, children, text_of
 
-# How long requests of this service are valid, and how old requests of applications may be.
+# How long requests of this service are valid, and how long a request of an application is accepted after its `NotOnOrAfter`.
 _LIFETIME = timedelta(minutes=5)
 _MOST_INDEXES = 50
 
@@ -25,7 +25,7 @@ _MOST_INDEXES = 50
 class Participation:
     """The name and session index of a login, as sent to an application.
 
-    Every logout request, of the application or of this service, must repeat both.
+    A logout request of this service repeats both. An application must repeat the name, and the index unless it must sign.
     """
 
     name_id: NameId

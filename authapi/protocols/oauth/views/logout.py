@@ -144,7 +144,7 @@ def _must_ask(request: HttpRequest, host: HostMatch, parameters: Parameters, hin
     """Tell whether to ask the user, because nothing in the request proves that it is about this session.
 
     Otherwise any page could log users out (RP-Initiated Logout 1.0, 6). A tenant may turn the question off for navigations without a hint.
-    A hint about another user always leads to the question.
+    A hint about another user or another session always leads to the question.
     """
     if hint is not None:
         return session.pk != hint.sid and (session.user.user_id != hint.subject or bool(hint.sid))
