@@ -1,7 +1,7 @@
 """Keys that clients publish at their `jwks_uri`: fetched in separate threads, cached, and served stale during a refresh.
 
-A login waits for a fetch only if no key of the client is cached, or if the token names an unknown key. A failing key set does not affect
-clients that sign with a cached key.
+A login waits for a fetch only if no usable set of the client is cached, or if the token names an unknown key. A failing key set does not
+affect clients that sign with a cached key.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class RemoteKeys:
     def get(self, tenant_id: str, address: str, *, kid: str | None, algorithm: str) -> tuple[RemoteKey, ...]:
         """Return the keys that match the header of a token; empty if the set contains no such key.
 
-        Raises `KeysUnavailable` if no usable set is cached and the fetch fails.
+        Raises `KeysUnavailable` if no cached key matches and a fetch fails, or if no usable set is cached and a fetch has just failed.
         """
         now = self._clock()
         with self._lock:

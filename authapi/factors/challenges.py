@@ -38,7 +38,7 @@ USE, ENROLL = "use", "enroll"
 ENROLL_KEY, ENROLL_PASSKEY = "enroll-key", "enroll-passkey"
 CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
-# Shortest pause between two messages to one factor, because mails take some seconds to arrive.
+# Time after a message to a factor before the button for another message works. Mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
 # The newest codes of a factor are valid, up to this number, so that the code in a late message still works.
 _COUNTING = 2

@@ -54,7 +54,7 @@ def _named(login: Login, handle: str) -> HttpResponse:
 
 
 def _chosen(login: Login, handle: str, session: Session) -> HttpResponse:
-    """Let a user choose an organization. If only one organization can be chosen, continue without showing the page."""
+    """Let a user choose an organization, or none if the client allows that. With a single choice, continue without showing the page."""
     is_optional = organizations.usage_of(login.client) == "allow"
     own = organizations.organizations_of(session.user, session.connection, limit=_SHOWN + 1)
     if not own and not is_optional:

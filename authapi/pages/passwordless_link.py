@@ -1,8 +1,8 @@
-"""The link in a mail that logs a user in. Mail scanners open every link, so fetching a page of the link logs in no user.
+"""The link in a mail that logs a user in.
 
 Opening the link is enough in the browser that requested the link; a cookie identifies this browser. In another browser, a page first shows
 the application and the account, and the user must confirm the login. So a user who opens an attacker's link is not silently logged in to
-the attacker's account.
+the attacker's account, and a mail scanner that opens the link logs in no user.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LINK, _CODE = "passwordless_link", "passwordless_typed"
 def link_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """Log the user in if this browser requested the link. In another browser, let the user confirm first.
 
-    Otherwise show why the link is invalid.
+    If the link is not valid, show why.
     """
     row = link_code(host.tenant_id, request.GET.get("ticket", "")[:64])
     if row is None:
@@ -94,7 +94,7 @@ def ask_about_code(login: Login, connection: Connection, address: Address, code:
 
 
 def _own_transaction(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> LoginTransaction | None:
-    """Return the login that requested the link if this is the browser of that login. None in another browser and for a prefetch."""
+    """Return the login that requested the link, if this is its browser. None in another browser, in a frame and for a prefetch."""
     browser = read_cookie(request, BROWSER)
     is_ahead = "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", ""))
     is_window = request.headers.get("Sec-Fetch-Dest", "document") == "document"

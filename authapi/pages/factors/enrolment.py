@@ -230,7 +230,7 @@ def _sent_again(visit: _Visit) -> HttpResponse:
 def _confirmed(visit: _Visit) -> Confirmed:
     """Check the answer in the form, and return the factor that it confirms.
 
-    Raises `WrongProof`, `TooManyGuesses`, `NotFound`, `Conflict` and `_Over`.
+    Raises `WrongProof`, `TooManyGuesses`, `AlreadyExists`, `NotFound`, `Conflict` and `_Over`.
     """
     factor, sent, user = visit.factor, visit.login.http_request.POST, visit.session.user
     if visit.kind in KEYS:

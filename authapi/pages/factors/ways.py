@@ -115,7 +115,7 @@ def prover_of(login: Login, session: Session) -> Prover:
 
 
 def whereabouts_of(http_request: HttpRequest, user: User) -> Whereabouts:
-    """Return the IP address, the known browser and the user agent that send a user's proofs. The rate limits count by them."""
+    """Return the IP address, the known browser and the user agent that send a user's proofs. The rate limits count by the first two."""
     known = known_browser(user.tenant_id, http_request.headers.get("Cookie", ""))
     browser = known if is_known_to(user, known) else None
     return Whereabouts(address_of(http_request), browser=browser, user_agent=user_agent_of(http_request))

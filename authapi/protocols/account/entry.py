@@ -24,7 +24,7 @@ from authapi.tenant_settings import sign_in_settings
 from identity.models import Organization, User
 
 NAME = "account"
-# Seconds for which the input of a form is kept while the user logs in again. A login takes no longer than this.
+# Seconds after a new login for which a form shows the earlier input again. During the login, the state of the login contains the input.
 _KEPT_SECONDS = 3600
 _KEPT, DONE, FAILED = "kept", "done", "failed"
 # Values of `failed` in the URL: the user has canceled, or the other account cannot be linked.
@@ -34,7 +34,7 @@ _NOT_LINKED, _CANNOT_LINK = "not-linked", "cannot-link"
 def state_of(place: str, *, session: Session | None = None, kept: Mapping[str, str] | None = None, link: str = "") -> dict[str, Any]:
     """Return the state of a login that ends at the section `place`.
 
-    With `session`, its user must log in again. `link` names the connection of the account to link.
+    With `session`, its user must log in again. With `link`, the name of a connection, the login is instead for the account to link.
 
     `kept` is the input of the user, without secrets. Only the same user gets it back.
     """
