@@ -155,7 +155,7 @@ class ManagementMixin:
             self._bindings.enter_context(writing(self._writing))
 
     def perform_authentication(self, request: Request) -> None:
-        """Verify the token. From then on, every write gets a line in the administrative log, even if the write fails."""
+        """Verify the token. From then on, every write gets a line in the administrative log, unless the rate limit refuses the write."""
         super().perform_authentication(request)  # type: ignore[misc]
         operation = getattr(self, "operations", {}).get(getattr(self, "action", None))
         if operation is not None and request.method not in SAFE_METHODS:

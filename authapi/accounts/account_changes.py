@@ -18,11 +18,12 @@ _BY_ADDRESS = "email"
 
 
 def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -> None:
-    """Revoke access after an account was blocked or unblocked, or its email address changed. Signal receiver, runs in the same transaction.
+    """Revoke access after a block, an unblocking, or a change of the email address. Signal receiver, runs in the same transaction.
 
     Unblocking also ends sessions: a login that was in progress when the user was blocked may have begun a session after the other sessions
     had ended.
-    A new email address ends sessions only: refresh tokens stay valid, because they give an application access while the user is absent.
+    A new email address ends sessions only, and only if this service manages the address. Refresh tokens stay valid, because they give an
+    application access while the user is absent.
     """
     if "blocked" in changed:
         if not user.blocked:

@@ -1,7 +1,7 @@
 """The preview of a tenant's branding: a page like the hosted pages, with unsaved values.
 
-The URL contains the values, with a signature of the admin site. With an invalid signature, nothing is shown. The page has no scripts and
-no working forms, and only the admin can show it in a frame.
+The URL contains the values, with a signature of the admin site. If the signature is invalid or older than an hour, the page shows the
+stored branding. The page has no scripts and no working forms, and only the admin can show it in a frame.
 """
 
 from __future__ import annotations

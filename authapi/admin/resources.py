@@ -132,7 +132,7 @@ class ApiResourceForm(ServiceForm):
         required=False,
         label="Role-based access control",
         help_text="Tokens for a user contain only those scopes that the user has as permissions, directly or from roles. If this is "
-        "off, tokens contain all scopes that the application requests.",
+        "off, the permissions of the user do not limit the scopes.",
     )
     allow_offline_access = forms.BooleanField(
         required=False,

@@ -41,8 +41,8 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
     list_select_related = ("tenant",)
     fields = ("tenant", "kid", "standing", "fingerprint", "certificate", "created_at", "current_since", "rotated_at", "expires_at")
     empty_text = (
-        "No certificates yet. The service creates the first certificate when an application loads the SAML metadata of the tenant, or "
-        "at the first SAML login."
+        "No certificates yet. The service creates the first certificate when it first needs one, for example when an application loads "
+        "the SAML metadata of the tenant."
     )
     object_actions = (
         ObjectAction(

@@ -128,7 +128,7 @@ class SessionClientAdmin(ReadOnlyAdmin[SessionClient]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "session", "client", "created_at")
-    empty_text = "No clients in sessions. A row appears when a client gets tokens in a session."
+    empty_text = "No clients in sessions. A row appears when a user logs in to a client."
 
     def heading_of(self, row: SessionClient) -> str:
         return f"{row.client} in {row.session}"

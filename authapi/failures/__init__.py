@@ -33,7 +33,7 @@ class Case(Enum):
 
 
 class RequestRefused(Exception):
-    """A request to an OAuth endpoint is refused; `case` names the row.
+    """A request is refused; `case` names the row.
 
     `rate` is the rate of the bucket that refused the request; None for other refusals, or if `authapi.views.chain` has the rate. A JSON
     endpoint adds `headers` to its answer, and `members` to the body with the error. `reader` is the only origin whose scripts may read the

@@ -43,8 +43,9 @@ class OAuthCase(Case):
     # errors.
     INVALID_BEARER = 401, "invalid_token", "Unauthorized"
     BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
-    # Errors of the authorization endpoint. The first error is shown on a page, because no redirect URI is trusted yet (RFC 6749, 4.1.2.1).
+    # An error of the authorization endpoint. Shown on a page, because no redirect URI is trusted yet (RFC 6749, 4.1.2.1).
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
+    # For a client that authenticates in a request from a web page.
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
     # RFC 9449, 5 and 8. Clients compare the second text.
     INVALID_DPOP_PROOF = 400, "invalid_dpop_proof", "{reason}"

@@ -1,4 +1,7 @@
-"""Decides whether to offer a passkey to a user who has just logged in with a password: once per login, and not after a refusal."""
+"""Decides whether to offer a passkey to a user who has just logged in with a password.
+
+The offer is made once per login, and not for 30 days after a refusal.
+"""
 
 from __future__ import annotations
 

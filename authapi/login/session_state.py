@@ -1,7 +1,7 @@
 """Lets scripts see whether a session has changed (OpenID Connect Session Management 1.0, 2 and 3.2).
 
 A cookie that scripts of this host can read contains a keyed digest of the session. The digest grants no access, does not reveal the
-session, and changes when the session changes.
+session, and differs for each session.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ def is_issuer(address: str, hosts: frozenset[str]) -> bool:
 
 
 def is_management_audience(address: str, hosts: frozenset[str]) -> bool:
-    """Tell whether `address` is `{base_url}/` on any host of the tenant."""
+    """Tell whether `address` is the audience of the management interface on any host of the tenant."""
     return _names(address, hosts, path="/" + MANAGEMENT_PATH)
 
 

@@ -1,4 +1,6 @@
-"""Refresh tokens: issues, exchanges and rotates them. Rows store only digests, as checksums.
+"""Refresh tokens: issues, exchanges and rotates them. A row stores the digest of its token, as a checksum, and never the token.
+
+During the leeway, the row of a rotated token also contains its successor, encrypted.
 
 A family is all refresh tokens of one lineage.
 

@@ -18,8 +18,8 @@ from foundation.admin.line_fields import LinesField
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
-# The query parameters of the form of a grant, with the fields that they fill in. The page of a client opens the form with the parameter
-# `client`, the page of an API with `apiresource`.
+# The pages of clients and of APIs open the form of a grant. For each of these two models: the query parameter with the key of the row. The
+# parameter has the name of the field that it fills in.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
 _USES = (
     ("", "Not set: the same as denied"),

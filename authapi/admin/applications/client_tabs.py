@@ -55,7 +55,7 @@ class ClientTabs:
         may = request.user.has_perm("authapi.change_client") and client.revoked_at is None
         rows = [
             (
-                Cell("Set. The service stores only a digest and cannot show the secret."),
+                Cell("Set. It was shown once and cannot be shown again."),
                 Cell(dict(METHODS)[str(client.auth_method)]),
                 Cell("Create new secret", rotate) if may else Cell(""),
             )
@@ -131,7 +131,7 @@ class ClientTabs:
             )
             for row in found.select_related("organization", "client_grant__api_resource").order_by("-pk")[:_SHOWN]
         ]
-        empty = "No grants in organizations. The management interface adds a grant of the client to an organization."
+        empty = "No grants in organizations. You add a grant of the client to an organization through the management interface."
         return Panel("Organizations in which a grant of this client is valid", ("Organization", "API", "Since (UTC)"), rows, empty)
 
     def logins(self, request: HttpRequest, client: Client) -> Panel | None:
