@@ -35,7 +35,7 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
     list_filter = ("state",)
     list_select_related = ("tenant",)
     fields = ("tenant", "kid", "state", "public_jwk", "created_at", "current_since", "rotated_at", "verifies_until")
-    empty_text = "No keys yet. The service creates the keys when it first signs a token or publishes its keys."
+    empty_text = "No keys yet. The service creates the keys when it first needs them, for example to sign a token."
     object_actions = (
         ObjectAction(
             "rotate",

@@ -196,8 +196,7 @@ class TenantSettingsForm(AttackFields):
         min_value=1,
         max_value=100,
         label="Failures before a block",
-        help_text="Number of failed logins in a row that leads to the response below. If you increase it above the failures of a block, "
-        "the block ends.",
+        help_text="Number of failed logins in a row that leads to the response below. If you increase it, all blocks end.",
     )
     mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="How failed logins are counted")
     shields = forms.MultipleChoiceField(

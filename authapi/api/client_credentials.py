@@ -124,7 +124,7 @@ class SingleClientCredentialEndpoint(Endpoint):
 
 
 def credential_resource(row: ClientCredential) -> dict[str, Any]:
-    """Return the credential as the management interface shows it: without the PEM, and with the thumbprint of the key only."""
+    """Return the credential as the management interface shows it: with `kid` or the thumbprint, and without the PEM."""
     optional = {
         "name": row.name,
         "kid": row.kid,

@@ -137,7 +137,7 @@ class ClientSecretEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "rotate_client_secret",
-            "Replace the secret of a client; tokens that depend on the old secret end",
+            "Replace the secret of a client; its access tokens for APIs are revoked",
             ("update:client_keys",),
             200,
             CLIENT,

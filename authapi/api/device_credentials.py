@@ -73,7 +73,9 @@ class DeviceCredentialEndpoint(Endpoint):
             REGISTERED_DEVICE,
             body=KeyToRegister,
         ),
-        "destroy": Operation("delete_device_credential", "Revoke a refresh token if it exists", ("delete:device_credentials",), 204),
+        "destroy": Operation(
+            "delete_device_credential", "Revoke a refresh token, or delete a public key, if it exists", ("delete:device_credentials",), 204
+        ),
     }
 
     def list(self, request: Request) -> Response:
