@@ -94,7 +94,8 @@ class RemoteKeys:
     def get(self, tenant_id: str, address: str, *, kid: str | None, algorithm: str) -> tuple[RemoteKey, ...]:
         """Return the keys that match the header of a token; empty if the set contains no such key.
 
-        Raises `KeysUnavailable` if no cached key matches and a fetch fails, or if no usable set is cached and a fetch has just failed.
+        Raises `KeysUnavailable` if no cached key matches, and the fetch fails or too many requests wait. Also raises it if no usable set is
+        cached, and a fetch has just failed.
         """
         now = self._clock()
         with self._lock:

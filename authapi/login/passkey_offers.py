@@ -1,6 +1,6 @@
 """Decides whether to offer a passkey to a user who has just logged in with a password.
 
-The offer is made once per login, and not for 30 days after a refusal.
+The offer is made once per login. If the user refuses it for a while, no offer is made in this browser for 30 days.
 """
 
 from __future__ import annotations
