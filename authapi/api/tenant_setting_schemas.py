@@ -26,11 +26,14 @@ _SETTINGS: dict[str, Schema] = {
     "require_pushed_authorization_requests": {**SWITCH, "description": "Applications must push their authorization requests."},
     "require_initial_access_token": {
         **SWITCH,
-        "description": "Applications can only register themselves with a token of an administrator.",
+        "description": "To register themselves, applications need a token of an administrator.",
     },
     "authorization_response_iss_parameter_supported": SWITCH,
     "session_management_supported": {**SWITCH, "description": "Applications may monitor the session of the browser in a hidden frame."},
-    "token_introspection_supported": {**SWITCH, "description": "Authenticated applications may introspect their tokens."},
+    "token_introspection_supported": {
+        **SWITCH,
+        "description": "Authenticated applications may introspect their own tokens and tokens for their API.",
+    },
     "allow_organization_name_in_authentication_api": SWITCH,
     "resource_parameter_profile": {
         **TEXT,
