@@ -241,6 +241,7 @@ _REPEATED = {
     "client_id": "--client-id",
     "client_secret_file": "--client-secret-file",
     "audience": "--audience",
+    "dpop_key_file": "--dpop-key-file",
     "connect_to": "--connect-to",
     "ca_file": "--ca-file",
     "limit": "--max",
@@ -262,7 +263,7 @@ def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
     for name, default in (("connect_timeout", 10.0), ("read_timeout", 45.0)):
         if options[name] != default:
             command += [f"--{name.replace('_', '-')}", f"{options[name]:g}"]
-    command += [f"--{name.replace('_', '-')}" for name in ("allow_http", "verbose", "once") if options[name]]
+    command += [f"--{name.replace('_', '-')}" for name in ("dpop", "allow_http", "verbose", "once") if options[name]]
     command += [f"--{options['form']}"] if options["form"] else []
     for name in options["types"]:
         command += ["--type", name]

@@ -19,9 +19,10 @@ from identity.models.tenants import STOPPED
 from identity.services.failures import BeingDeleted, NotFound, NotSupported
 from identity.services.saving import validated_save
 
-_OPEN = (Tenant.Status.ACTIVE, Tenant.Status.SUSPENDED, Tenant.Status.DRAINING)
+# Between these states an operator switches.
+OPEN = (Tenant.Status.ACTIVE, Tenant.Status.SUSPENDED, Tenant.Status.DRAINING)
 _NEXT: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(_OPEN, (*_OPEN, Tenant.Status.DELETING)),
+    **dict.fromkeys(OPEN, (*OPEN, Tenant.Status.DELETING)),
     Tenant.Status.DELETING: (Tenant.Status.SUSPENDED, Tenant.Status.DELETED),
     Tenant.Status.DELETED: (),
     **dict.fromkeys(STOPPED, ()),

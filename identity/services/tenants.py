@@ -9,9 +9,9 @@ from django.utils import timezone
 from foundation.database.transactions import unit_of_work
 from identity.hosts import forget_hosts
 from identity.models import CustomDomain, FormerTenant, Tenant
-from identity.services.failures import Invalid
+from identity.services.failures import Invalid, NotSupported
 from identity.services.saving import validated_save
-from identity.services.tenant_life import locked_tenant, move
+from identity.services.tenant_life import OPEN, locked_tenant, move
 
 # At least one day, because no consumer can resume from a log that is pruned at once. At most ten years.
 RETENTION_DAYS = (1, 3650)
@@ -36,11 +36,14 @@ def create_tenant(*, tenant_id: str, name: str, host: str) -> Tenant:
 
 @unit_of_work
 def set_tenant_status(*, tenant_id: str, status: str) -> Tenant:
-    """Change the status of a tenant, for example to suspended or active. Open streams notice the change within two seconds.
+    """Set the status of a tenant to active, suspended or draining. Open streams notice the change within two seconds.
 
-    Raises `NotSupported` for a change that `identity.services.tenant_life` does not allow.
+    Raises `NotSupported` for another status, and for a tenant that is being deleted, deleted or moved: its status changes only with
+    `tenant_deletion` or `identity.moving`.
     """
     tenant = locked_tenant(tenant_id)
+    if not {tenant.status, status} <= set(OPEN):
+        raise NotSupported(f"A tenant that is {tenant.status} cannot become {status}.")
     move(tenant, status)
     return tenant
 

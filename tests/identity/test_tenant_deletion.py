@@ -134,6 +134,21 @@ def test_the_hosts_of_the_tenant_refuse_requests_immediately_and_no_new_rows_are
         set_tenant_status(tenant_id=tenant.pk, status="active")
 
 
+@pytest.mark.parametrize("status", ["suspended", "deleted"])
+def test_an_operator_who_sees_an_old_page_does_not_end_a_deletion_by_a_change_of_the_status(tenant: Tenant, status: str) -> None:
+    tenant_deletion.start(tenant_id=tenant.pk)
+
+    with pytest.raises(NotSupported, match="A tenant that is deleting cannot become"):
+        set_tenant_status(tenant_id=tenant.pk, status=status)
+
+    assert Tenant.objects.get(pk=tenant.pk).status == Tenant.Status.DELETING
+
+
+def test_a_deletion_starts_only_with_its_own_function(tenant: Tenant) -> None:
+    with pytest.raises(NotSupported, match="A tenant that is active cannot become deleting"):
+        set_tenant_status(tenant_id=tenant.pk, status="deleting")
+
+
 def test_a_repeated_request_does_not_start_a_second_job(tenant: Tenant) -> None:
     assert tenant_deletion.start(tenant_id=tenant.pk) == tenant_deletion.start(tenant_id=tenant.pk)
 

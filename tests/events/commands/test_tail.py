@@ -12,7 +12,9 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
+from django.core.management.base import CommandParser
 
+from events.commands.tail import add_arguments, resume_command
 from events.models import Head, LogEntry
 from tests.conformance.target import Target
 from tests.deadlines import eventually
@@ -238,3 +240,20 @@ def test_the_command_reads_the_service_of_the_checkout_if_no_url_is_given(target
         done = run("tail", "--once", "--json", DATA_DIR=str(tmp_path))
     assert (done.returncode, done.stdout) == (0, '{"number":1}\n'), done.stderr
     assert b"client_id=demo" in server.requests[0].body
+
+
+def test_the_command_that_resumes_has_every_option_that_was_given_and_no_secret() -> None:
+    given = [
+        "https://login.example.com/", "--token-file", "token", "--client-id", "reader", "--client-secret-file", "secret",
+        "--audience", "https://api.example.com/", "--dpop", "--dpop-key-file", "key.pem", "--connect-to", "127.0.0.1:8000",
+        "--ca-file", "ca.pem", "--allow-http", "--connect-timeout", "3", "--read-timeout", "30", "--type", "user.*", "--max", "5",
+        "--json", "--verbose", "--once", "--give-up-after", "60",
+    ]  # fmt: skip
+    parser = CommandParser()
+    add_arguments(parser)
+    options = vars(parser.parse_args([*given, "--client-secret", "never-shown"]))
+
+    command = resume_command(options, "offset-1")
+
+    assert parser.parse_args(command[4:]) == parser.parse_args([*given, "--from", "offset-1"])
+    assert "never-shown" not in command

@@ -31,7 +31,7 @@ def test_a_cached_text_is_kept_for_fifteen_minutes_by_default() -> None:
 
 @pytest.mark.parametrize(
     ("ttl", "expires_at", "life"),
-    [(60, None, 60), (None, 1030.0, 30), (60, 1030.0, 30), (10, 1030.0, 10), (10**9, None, 86_400), (None, 10.0**9, 86_400)],
+    [(60, None, 60), (1, None, 1), (None, 1030.0, 30), (60, 1030.0, 30), (10, 1030.0, 10), (10**9, None, 86_400), (None, 10.0**9, 86_400)],
 )
 def test_the_earlier_of_two_expiry_times_applies_and_a_day_is_the_maximum(ttl: float | None, expires_at: float | None, life: float) -> None:
     clock = Clock()
@@ -40,6 +40,13 @@ def test_the_earlier_of_two_expiry_times_applies_and_a_day_is_the_maximum(ttl: f
     clock.now += life - 1
     assert cache.get("key") == "value"
     clock.now += 2
+    assert cache.get("key") is None
+
+
+@pytest.mark.parametrize("ttl", [0, -1])
+def test_a_text_that_is_stored_for_no_time_is_not_found(ttl: float) -> None:
+    cache = opened(Clock())
+    cache.set("key", "value", ttl=ttl)
     assert cache.get("key") is None
 
 

@@ -56,8 +56,10 @@ class ActionCache:
         if len(key.encode()) > MAX_KEY_BYTES or len(value.encode()) > MAX_VALUE_BYTES:
             raise CacheLimitReached
         previous = self._entries.values.pop(key, None)
-        ends = [now + MAX_TTL_SECONDS, now + (DEFAULT_TTL_SECONDS if ttl is None and expires_at is None else ttl or MAX_TTL_SECONDS)]
-        self._entries.values[key] = (value, min([*ends, expires_at] if expires_at is not None else ends))
+        if ttl is None and expires_at is None:
+            ttl = DEFAULT_TTL_SECONDS
+        ends = [now + MAX_TTL_SECONDS, None if ttl is None else now + ttl, expires_at]
+        self._entries.values[key] = (value, min(end for end in ends if end is not None))
         if len(self._entries.values) > MAX_ENTRIES or self._entries.size() > MAX_TOTAL_BYTES:
             del self._entries.values[key]
             if previous is not None:
