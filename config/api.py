@@ -136,7 +136,7 @@ class ApiBrowser(SpectacularSwaggerSplitView):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Show Swagger UI with the command that gets a token.
 
-        If the host of this page belongs to a tenant, the command contains its address.
+        If the host of this page also belongs to a tenant, as on loopback, the command contains this host. Otherwise it has a placeholder.
         """
         response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         found = resolve_host(request.META.get("HTTP_HOST", ""))

@@ -39,7 +39,7 @@ def use_one_connection_per_thread(**_: Any) -> None:
 
 @signals.worker_init.connect
 def refuse_unsuitable_database(**_: Any) -> None:
-    """End the worker before its first fork if the database strategy has changed or a pooler is in transaction mode.
+    """End the worker before its first fork if DATABASE_STRATEGY has changed, or if the database is behind a pooler in transaction mode.
 
     Closes the connection, so that the children do not inherit it.
     """
@@ -50,7 +50,7 @@ def refuse_unsuitable_database(**_: Any) -> None:
         refuse_transaction_pooling()
         refuse_changed_strategy()
     except (StrategyChanged, TransactionPooling) as refusal:
-        # Celery logs other exceptions of a receiver and continues.
+        # If a receiver of this signal raises any exception other than SystemExit, Celery only logs it and continues.
         raise SystemExit(str(refusal)) from refusal
     finally:
         connection.close()
@@ -78,7 +78,7 @@ def stop_tracing(**_: Any) -> None:
 
 @signals.worker_ready.connect
 def compare_database(**_: Any) -> None:
-    """Report that the identity of the database differs from the stored identity, as after a restore.
+    """Compare the identity of the database with the stored identity. Report a difference: the database may have been restored.
 
     Runs once per worker, on its own connection.
     """

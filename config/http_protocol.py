@@ -31,7 +31,7 @@ _REFUSALS = {
 
 
 class _HeadTooLarge(Exception):
-    """The head has too many lines or bytes; ends the parser."""
+    """The head has too many lines or bytes. This error stops the parser."""
 
 
 class HttpProtocol(UvicornProtocol):
@@ -107,7 +107,7 @@ class HttpProtocol(UvicornProtocol):
         self._refuse(400)
 
     def end_head(self) -> bool:
-        """Cancel the deadline of a head. Returns whether one was running."""
+        """Cancel the deadline of the head that is expected; tell whether there was such a deadline."""
         timer, self._head_timer = self._head_timer, None
         if timer is not None:
             timer.cancel()
@@ -123,7 +123,7 @@ class HttpProtocol(UvicornProtocol):
 
     def _head_is_overdue(self) -> None:
         if self.is_answering:
-            # The next request waits until this response ends, so extend its deadline.
+            # The head belongs to the next request, which waits until this response ends. So extend the deadline of the head.
             self._await_head()
         elif self._pending_bytes:
             self._refuse(408)

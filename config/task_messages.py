@@ -1,8 +1,8 @@
 """Checks messages before a worker accepts them from its queue: only the shape that processes of this service write is allowed.
 
 Redis has no permissions per queue: a process with write access can write anything. Celery itself refuses pickled bodies and unknown
-names. But an unexpected header ends the worker, a compressed body fills its memory, and a malformed message stays unsettled and occupies
-the place of a valid message. So the transports (`config.task_transports`) drop such messages before Celery reads them.
+names. But an unexpected header ends the worker, a compressed body fills its memory, and a malformed message stays unacknowledged and
+occupies the place of a valid message. So the transports (`config.task_transports`) drop such messages before Celery reads them.
 """
 
 from __future__ import annotations

@@ -29,10 +29,10 @@ def is_own(message: Any, queue: str | None) -> bool:
 
 
 class ReleasingQoS(QoS):
-    """Counts a message as settled even if the request to Redis fails. Redis then delivers it again, which is safe for every task.
+    """Counts a message as acknowledged even if the request to Redis fails. Redis then delivers it again, which is safe for every task.
 
-    kombu itself would count the message as unsettled for ever. If the connection fails while the worker holds as many messages as it
-    may, kombu does not watch the connection, and the worker never reads again.
+    kombu itself would count the message as unacknowledged for ever. A worker with the maximum of unacknowledged messages does not watch
+    its connection. So if the connection failed at this moment, the worker would never read again.
     """
 
     def ack(self, delivery_tag: str) -> None:

@@ -41,7 +41,7 @@ def begin_request(row: LoginTransaction, *, connection_id: str, issuer: str, cal
 
 
 def request_for(tenant_id: str, state: str) -> tuple[LoginTransaction, AuthenticationRequest] | None:
-    """Return the login of a `state` with its request; None if the login no longer waits for this answer."""
+    """Return the login of a `state` with its request; None if no login waits for an answer with this `state`."""
     match = _STATE.fullmatch(state)
     if match is None:
         return None
@@ -54,7 +54,7 @@ def request_for(tenant_id: str, state: str) -> tuple[LoginTransaction, Authentic
 
 
 def end_request(row: LoginTransaction) -> bool:
-    """Record that the answer to the request is accepted. Return False if another HTTP request has accepted an answer first."""
+    """Record that an answer to the login's request is accepted. Return False if a concurrent HTTP request has accepted an answer first."""
     rows = LoginTransaction.objects.of(row.tenant_id).filter(pk=row.pk, sealed_upstream=row.sealed_upstream)
     row.sealed_upstream = ""
     return rows.update(sealed_upstream="") == 1

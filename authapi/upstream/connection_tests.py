@@ -1,4 +1,4 @@
-"""Tests of a connection: a login at its provider. The answer is checked as in a login and shown to an administrator, but no session begins.
+"""Tests of a connection: a login at its provider, whose answer is checked as usual and shown to an administrator. No session begins.
 
 A test does not mark the assertion as used and creates no user.
 """
@@ -132,7 +132,7 @@ def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -
 
 
 def _message(test: ConnectionTest, raw: bytes) -> str:
-    """Return the message as text, without the attributes that are secrets; empty for a protocol without messages."""
+    """Return the XML that the provider sent, as text without attributes that are secrets; empty for OpenID Connect and OAuth 2.0."""
     hides = partial(is_hidden_attribute, read=read_claims(test.connection))
     return shown_message(raw, hides=hides) if raw else ""
 

@@ -1,4 +1,4 @@
-"""A logout of this service can also end the login at the provider, by the protocol of the provider."""
+"""When a session ends at this service, its login at the external provider can end, too. Each provider is told in its own protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from identity.models import Connection
 
 
 def kept_for_logout(connection: Connection, proven: Proven) -> str:
-    """Return the data of a login at a provider as text, which the session stores encrypted."""
+    """Return what a later logout at the provider needs, as text. The session stores this text encrypted."""
     return orjson.dumps({"connection": connection.pk, **proven.kept}).decode()
 
 

@@ -1,4 +1,4 @@
-"""Access tokens of providers that an application presents: finds the application and the user of a token."""
+"""Access tokens of providers that an application presents: checks for which application a token was issued, and finds its user."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from authapi.upstream.social.known_providers import OPENID, TokenCheck
 from authapi.upstream.social.profile_calls import checked_token, judged_claims, profile_claims, value_of, with_subject
 from identity.models import Connection
 
-# RFC 7662, 2.2: only a token with `active: true` is valid.
+# The check for a provider with an introspection endpoint. RFC 7662, 2.2: only a token with `active: true` is valid.
 _INTROSPECTION = TokenCheck(
     "introspection_endpoint", "POST", "form", "token", proof="basic", clients="client_id", subject="sub", alive="active == `true`"
 )
-# `tokeninfo_endpoint`: only the discovery document of Google names this endpoint.
+# The check for Google: no other discovery document has the member `tokeninfo_endpoint`.
 _TOKENINFO = TokenCheck("tokeninfo_endpoint", "GET", "query", "access_token", proof="none", clients="[aud, azp || aud]", subject="sub")
 _JSON = {"Accept": "application/json"}
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -57,7 +57,7 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
 
 
 def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
-    """Return the check of a token: the check of a known provider, or a check from the discovery document of an OpenID provider."""
+    """Return how to check a token: from the table of known providers, or for an OpenID provider from its discovery document."""
     if provider.row is not OPENID:
         check = provider.row.token_check
         if check is None:
@@ -85,7 +85,7 @@ def _profile(provider: Provider, metadata: Metadata, token: str) -> dict[str, An
 
 
 def _asked(check: TokenCheck, provider: Provider, metadata: Metadata, token: str) -> ProviderAnswer:
-    """Send the check, authenticated as the client of the connection."""
+    """Send the token to the endpoint that checks it. `check.proof` says how the client of the connection authenticates, if at all."""
     address = metadata.address(check.address)
     sent, headers = {check.parameter: token}, dict(_JSON)
     proof = check.proof

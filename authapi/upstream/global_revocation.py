@@ -38,8 +38,8 @@ _ISSUER, _SUBJECT = "global_token_revocation_jwt_iss", "global_token_revocation_
 class _Asker:
     """The provider that may send requests for a connection.
 
-    If `subject` is empty, the subject of the token is not checked. `keys` are functions that return a set of keys; one set after another
-    is tried.
+    If `subject` is empty, the subject of the token is not checked. Each function in `keys` returns a set of keys. The sets are tried in
+    this order, until a key verifies the token.
     """
 
     issuer: str
@@ -48,7 +48,7 @@ class _Asker:
 
 
 def checked_issuer(connection: Connection, token: str, *, address: str) -> str:
-    """Return the issuer of a request, whose token is accepted once. Raises `UpstreamFailed` with a reason for the sign-in log.
+    """Check the token of a request and return its issuer. A token is accepted once. Raises `UpstreamFailed`, for the sign-in log.
 
     `address` is the address of the endpoint for this connection: a token for another connection or another service is refused.
     """
@@ -120,7 +120,7 @@ def _key_id(token: str) -> Any:
 
 
 def _key_of(certificate: Certificate, kid: Any, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
-    """Return the key of a certificate, with the key id of the token: SAML metadata has no key ids."""
+    """Return the key of a certificate. It gets the key id of the token, so that it is tried: certificates have no key ids."""
     key = certificate.parsed.public_key()
     if isinstance(key, RSAPublicKey):
         return [{**RSAKey.import_key(key).as_dict(private=False), "kid": kid}]

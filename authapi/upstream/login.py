@@ -47,8 +47,8 @@ _LONGEST_HINT = 6000
 def begin(login: Login, connection: Connection) -> str:
     """Return the URL at the provider to which the browser goes. Raises `UpstreamFailed`.
 
-    State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7). If the user presses a button for a provider again, the first
-    request can no longer be answered.
+    State, nonce and PKCE verifier are new each time (RFC 9700, 2.1.1 and 4.7). If the user presses a button for a provider again, an answer
+    to the earlier request is refused.
     """
     provider = provider_of(connection)
     metadata = metadata_of(provider)
@@ -56,7 +56,7 @@ def begin(login: Login, connection: Connection) -> str:
     request, state = begin_request(login.row, connection_id=connection.pk, issuer=metadata.issuer, callback=callback)
     wish = login.wish
     hints = {theirs: wish.parameters[ours] for theirs, ours in provider.row.hints.items() if ours in wish.parameters}
-    # If the client demands a new login, demand a new login from the provider, too, unless the provider does not support this.
+    # If the client demands a new login, the provider gets this demand, too. `again` is empty for a provider that does not support it.
     again = provider.row.again if Prompt.LOGIN in wish.prompts else {}
     return authorization_address(
         provider, metadata, request, state, {**hints, **again, **provider.parameters, **passed_on(connection, wish.parameters)}
@@ -112,9 +112,9 @@ def proven(connection: Connection, request: AuthenticationRequest, answer: Mappi
 
 
 def name_in_form(user: str) -> dict[str, str]:
-    """Return the name that Apple sends with the code of the first login; empty for anything else.
+    """Return the claims of the name in `user`, the form field that Apple sends with the code of the first login; empty without a name.
 
-    The value comes through the browser without a signature, so the service trusts only the name in it, and not even an email address.
+    The browser posts the field without a signature. So only the name in it is used; an email address in it is ignored.
     """
     if not 0 < len(user) <= _LONGEST_USER:
         return {}
@@ -142,7 +142,7 @@ def _claims(provider: Provider, metadata: Metadata, request: AuthenticationReque
 
 
 def _check_issuer(provider: Provider, metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
-    # Mix-up attack: the answer may be from another provider. The connection may also have changed since the login began.
+    # In a mix-up attack, the answer is from another provider. An administrator may also have changed the connection since the login began.
     if metadata.issuer != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The issuer of the connection was changed after the login began.")
     if named is None and not metadata.sends_issuer:

@@ -17,7 +17,7 @@ from foundation.memory.ttl_cache import Remembered
 from identity.options.discovery import is_expected_issuer
 
 _REMEMBERED_SECONDS = 600.0
-# The shortest interval between two fetches for an unknown key id, so that forged tokens cause no load at the provider.
+# The shortest interval between two fetches for an unknown key id. Otherwise each forged token would cause a request to the provider.
 _UNKNOWN_KEY_SECONDS = 10.0
 _MOST_PROVIDERS = 512
 
@@ -98,7 +98,8 @@ def _is_expected(provider: Provider, issuer: str) -> bool:
 def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
     """Return the keys at a JWKS address.
 
-    `is_key_unknown`: a token names a key that is not in the cache, so fetch the keys again, unless they were fetched a moment ago.
+    `is_key_unknown`: a token names a key that is not in the cache, so fetch the keys again, unless the last fetch was less than
+    `_UNKNOWN_KEY_SECONDS` ago.
     """
     document = documents.get(address, max_age=_UNKNOWN_KEY_SECONDS if is_key_unknown else None)
     keys = document.get("keys")

@@ -203,7 +203,7 @@ def _known(connection: Connection, rules: ClaimRules) -> Provider:
 
 
 def _generic(connection: Connection, rules: ClaimRules) -> Provider:
-    """Return a provider that a tenant describes itself. Raises `UpstreamFailed` if an address is missing."""
+    """Return a provider that only the options of its connection describe. Raises `UpstreamFailed` if an address is missing."""
     options = connection.options
     addresses = {name: address for name in _ADDRESSES if (address := _address(connection, name))}
     missing = next((option for name, option in _GENERIC_ADDRESSES.items() if name not in addresses), None)
@@ -265,7 +265,7 @@ def _filled(address: str, places: Mapping[str, str]) -> str:
 
 
 def _address(connection: Connection, name: str) -> str:
-    """Return the value of the first option for this address that is set. An address with a query string is stored as a sealed option."""
+    """Return an address from the first of its options that is set. An option whose address has a query string is stored sealed."""
     named = _GENERIC_ADDRESSES.get(name)
     options = connection.options
     return (_text(options, named) or connection.secret_option(named) or "" if named else "") or _text(options, name)

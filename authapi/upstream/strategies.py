@@ -28,9 +28,11 @@ Kept = Mapping[str, Any]
 class ProviderLogout:
     """How a logout reaches the provider.
 
-    One of the two members is set. `then` is the last request of the logout: the browser goes to the provider after all clients, and the
-    provider sends it to the address to return to. `trip` makes a round trip: the browser visits the provider after all clients, and returns
-    with an answer. The argument of `trip` is a handle, which the provider repeats in its answer.
+    One of the two members is set. In both cases, the browser goes to the provider after it has been at all clients.
+
+    - `then` is the last request of the logout: the provider itself redirects the browser to the address at which the logout ends.
+    - `trip` makes a round trip: the browser comes back to this service with the provider's answer. The argument of `trip` is a handle,
+      which the provider repeats in its answer.
     """
 
     then: BrowserCall | None = None
@@ -42,7 +44,7 @@ class Speaker:
     """One protocol. Each function raises `UpstreamFailed`.
 
     `begin` returns the browser's request that begins a login. `log_out` returns how to end the login at the provider, or None if that is
-    impossible; its arguments are the connection, the data that the session stores of the login, and the address to return to.
+    impossible; its arguments are the connection, the data that the session stores of the login, and the address at which the logout ends.
     """
 
     begin: Callable[[Login, Connection], BrowserCall]

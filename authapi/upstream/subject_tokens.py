@@ -45,9 +45,9 @@ CUSTOM = "custom_authentication"
 _GRANT_CLAIM = "token-exchange"
 _METHOD = "federated"
 _SUCCESS, _FAILURE = "secte", "fecte"
-# RFC 8725, 3.11: a token with the type of another purpose is refused. Logout tokens have issuer, audience and subject, too.
+# RFC 8725, 3.11: a token whose type names another purpose is refused. A logout token, for example, also has issuer, audience and subject.
 _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
-# Members of tokens that describe no login, or a login in which another party acts.
+# A token with `events` describes no login. A token with `act` describes a login in which another party acts for the user.
 _FOREIGN_MEMBERS = ("events", "act")
 _LONGEST_SUBJECT = 255
 _USED = "The token was exchanged before."
@@ -215,7 +215,7 @@ def _own_keys(profile: TokenExchangeProfile, *, is_key_unknown: bool = False) ->
 
 def _note(client: Client, profile: TokenExchangeProfile, sender: Sender, *, user: User | None = None, problem: str = "") -> None:
     if problem and not REFUSED_EXCHANGES.takes(client.tenant_id, client.client_id):
-        # Any sender can name a public client, which does not authenticate. A flood of tokens must not fill the sign-in log.
+        # Write no line above this rate. Any sender can name a public client, and a flood of invalid tokens must not fill the sign-in log.
         return
     sign_in_log.note(
         tenant_id=client.tenant_id,

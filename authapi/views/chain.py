@@ -93,7 +93,7 @@ class Later:
 
 
 Endpoint = Callable[[Call], Answer | Later]
-# A function that answers on the event loop. If the endpoint in its thread must answer instead, it raises `Cold` before it changes anything.
+# A function that answers on the event loop, or raises `Cold` before it changes anything; then the endpoint answers in a thread.
 AtOnce = Callable[[Call], Awaitable[Answer]]
 
 
@@ -140,7 +140,7 @@ def hot_endpoint(
 
 
 async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body, or None if the client has disconnected. In place of a too long body, return too many zero bytes."""
+    """Return the body, or None if the client has disconnected. For a body above the limit, return zero bytes that exceed the limit, too."""
     take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
         whole = take() if take is not None else None
@@ -150,7 +150,7 @@ async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
     except ClientLeft:
         return None
     except BodyTooLarge:
-        # The body is refused later, because an unknown host must be answered with 404 before any other error.
+        # `_check_request` refuses these bytes later: a request with an unknown host must get 404 before any other error.
         return bytes(MAX_BODY_BYTES + 1)
     except BodyTooSlow as error:
         raise RequestRefused(RequestCase.BODY_TOO_SLOW) from error
@@ -258,7 +258,7 @@ def _page(scope: Scope) -> str:
 
 
 def _origin(scope: Scope) -> Origin:
-    # A proxy may add a header line instead of extending the received line.
+    # Join all lines: a proxy may add a line of its own instead of extending the line that it received.
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
     return origin_of((scope.get("client") or ("",))[0] or "", forwarded.decode("latin-1"), settings.TRUSTED_PROXIES)
 

@@ -89,9 +89,9 @@ async def _machine_token(request: TokenRequest, client: Client) -> Answer:
     order = token_order(answer.access, client=client, host=request.host)
     sign = signing_of_order(order, tenant_id=request.host.tenant_id, signature=answer.access.signature)
     if proof is None:
-        # The signature takes a quarter of a millisecond. A thread would add an eighth of a millisecond.
+        # Sign on the event loop: a signature takes a quarter of a millisecond, and a thread would add an eighth of a millisecond.
         return _answer(answer, {"access_token": sign()}, FRESH)
-    # Use a thread: without Redis, the database records the use of the proof, which would block the event loop.
+    # Use a thread: without Redis, the use of the DPoP proof is recorded in the database, and this query would block the event loop.
     work = partial(executor.and_give_back, partial(_proven_and_signed, request, client, proof, sign))
     token, headers = await short_work().run(work)
     return _answer(answer, {"access_token": token}, headers)

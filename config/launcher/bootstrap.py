@@ -21,7 +21,7 @@ INTERPRETER = ENVIRONMENT / "bin" / "python"
 TOOLS = ENVIRONMENT / "tools"
 STAMP = ENVIRONMENT / "installed"
 LOCKS = ROOT / "requirements"
-# For each set of packages: the sets that contain all of its packages, so that nothing is installed if one of them is.
+# For each set of packages: the sets that contain all of its packages. If one of these sets is installed, nothing needs to be installed.
 SERVED_BY = {"embedded": ("embedded", "dev"), "dev": ("dev",)}
 
 

@@ -45,7 +45,7 @@ class Console:
         self._write(f"{label} {line}")
 
     def release(self, *, with_held_lines: bool) -> None:
-        """End the start: lines are shown from now on, and after a failed start also the stored lines."""
+        """End the start: lines are shown from now on. `with_held_lines`, for a failed start, also shows the stored lines."""
         held, self._held = self._held or {}, None
         if with_held_lines:
             for name, lines in held.items():

@@ -23,7 +23,7 @@ _SEED_FACTS = "demo.json"
 
 
 class Group:
-    """One running service of a checkout."""
+    """All processes of one `make up`: the servers, the service and the demo."""
 
     def __init__(self, options: Options, console: Console) -> None:
         self._options = options
@@ -90,7 +90,7 @@ class Group:
             postgres.ensure_database(data_dir)
 
     def _prepare_data(self) -> report.Facts:
-        """Apply migrations and create the demo's data; return the report of the seed."""
+        """Apply migrations and create the demo's data; return the facts for `up.json`."""
         self._console.say("Preparing the database ...")
         path = self._options.data_dir / _SEED_FACTS
         path.unlink(missing_ok=True)

@@ -32,7 +32,7 @@ class Stopped(Exception):
 
 @dataclass
 class _Member:
-    """A process to keep running. `prepare` returns its program, again for each start."""
+    """A process to keep running. `prepare` is called before each start, and returns the program to start."""
 
     prepare: Callable[[], Program]
     process: Process | None = None
@@ -45,7 +45,7 @@ class Supervisor:
     """The process group of one `make up`."""
 
     def __init__(self, console: Console, on_change: Callable[[], None]) -> None:
-        """`on_change` is called whenever processes may have started or ended, and often without a change."""
+        """`on_change` is called whenever processes may have started or ended; often, none has."""
         self._console = console
         self._on_change = on_change
         self._selector = selectors.DefaultSelector()
@@ -73,7 +73,7 @@ class Supervisor:
         self._members[name] = member
 
     def wait_until_ready(self, *names: str) -> None:
-        """Wait for the named processes. Raises `NotReady` with their last output, `Stopped` when an end was requested."""
+        """Wait until the named processes are ready. Raises `NotReady` with their last output, and `Stopped` if an end is requested."""
         for name in names:
             process = self._members[name].process
             if process is not None:

@@ -9,7 +9,7 @@ from config.launcher.tls import ServerCertificate
 
 _APPLICATION = "config.asgi:application"
 _HOST = "127.0.0.1"
-# Each open stream counts as a request.
+# The limit is high because each open stream counts as a request.
 _MOST_REQUESTS = 20_000
 # The application closes open streams within EVENTS_DRAIN_SECONDS (8); connections that remain after this time are cut.
 _DRAIN_SECONDS = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # `errorCode` of the management interface and of `/events`.
 MANAGEMENT: dict[str, str] = {
-    "connection_limit": "The tenant has its maximum of open streams. Close a stream, or wait until the slot of a dead stream expires.",
+    "connection_limit": "The tenant has its maximum of open streams. Close a stream, or wait until the lease of a broken stream expires.",
     "cursor_expired": "The events after the cursor were pruned. Read the resources again and resume from `X-Events-Cursor`.",
     "inexistent_authentication_method": "The user does not have the requested factor, passkey or password.",
     "inexistent_client": "The client does not exist.",

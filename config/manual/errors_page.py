@@ -44,7 +44,7 @@ _STATUSES = """| Status | Meaning for a program |
 | 409 | The resource is being deleted, already exists, or is in a conflicting state: read it again. |
 | 410 | The cursor is too old; the body contains `earliest_offset` and `earliest_time`. |
 | 429, 503 | Wait as long as `Retry-After` or `X-RateLimit-Reset` says, and repeat. |
-| 500 | The service met an unexpected condition; its log has the details. |"""
+| 500 | The service met an unexpected condition; the log lines of the service have the details. |"""
 _STREAM = """## Inside a stream
 
 The service sends an `error` message before it ends a stream that it opened with 200. If the message has an offset, resume at that offset.

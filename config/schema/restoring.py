@@ -20,11 +20,10 @@ _WHILE_RESTORING = "SET LOCAL search_path = ''; SET LOCAL check_function_bodies 
 
 
 def restore_schema(connection: psycopg.Connection) -> bool:
-    """Restore the schema from the dump and return True, or return False, so that the caller runs the migrations.
+    """Restore the schema from the dump. Return whether it was restored; in both cases, the caller then applies the missing migrations.
 
-    False when the database is not empty, when the dump has other sources or another version of PostgreSQL, and when the server
-    refuses a statement, such as creating an extension. All or nothing: one transaction. In both cases the caller then applies the missing
-    migrations.
+    Restores everything or nothing, in one transaction. Returns False if the database is not empty, if the dump has other sources or was
+    made for another version of PostgreSQL, or if the server refuses a statement, such as creating an extension.
     """
     kept = dump.read()
     if kept is None or connection.info.server_version // 10000 != kept.server:

@@ -103,7 +103,7 @@ if DATABASE_REPLICA_URL:
     DATABASES["replica"] = replica_settings(DATABASE_REPLICA_URL, pool_size=WEB_SYNC_LIMIT if DATABASE_POOL else 0)
 
 # --- Events and the stream --------------------------------------------------------------------------------------------
-EVENT_MAX_BYTES = env.integer("EVENT_MAX_BYTES", 512 * 1024, "Largest event message; changes with larger ones get 413.", minimum=4096)
+EVENT_MAX_BYTES = env.integer("EVENT_MAX_BYTES", 512 * 1024, "Largest event message; a change with a larger event gets 413.", minimum=4096)
 EVENTS_NUMBERER_ENABLED = env.flag("EVENTS_NUMBERER_ENABLED", default=True, effect="Run the numbering thread in this process.")
 EVENTS_SWEEPER_ENABLED = env.flag("EVENTS_SWEEPER_ENABLED", default=True, effect="Let this worker record leftover marks as events.")
 EVENTS_HEARTBEAT_SECONDS = env.number("EVENTS_HEARTBEAT_SECONDS", 15.0, "Silence after which a stream gets a heartbeat.", minimum=0.05)
@@ -121,10 +121,10 @@ EVENTS_RING_BYTES = env.integer(
     minimum=1024 * 1024,
 )
 EVENTS_MAX_CONNECTIONS_PER_TENANT = env.integer(
-    "EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Maximum open streams per tenant; more get 403.", minimum=1
+    "EVENTS_MAX_CONNECTIONS_PER_TENANT", 8, "Maximum open streams per tenant; a further stream gets 403.", minimum=1
 )
 EVENTS_MAX_CONNECTIONS_PER_PROCESS = env.integer(
-    "EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Maximum open streams per process; more get 503.", minimum=1
+    "EVENTS_MAX_CONNECTIONS_PER_PROCESS", 10_000, "Maximum open streams per process; a further stream gets 503.", minimum=1
 )
 EVENTS_LEASE_SECONDS = env.number("EVENTS_LEASE_SECONDS", 30.0, "Lifetime of a connection slot without renewal.", minimum=1)
 EVENTS_DRAIN_SECONDS = env.number("EVENTS_DRAIN_SECONDS", 8.0, "Time over which open streams are closed at shutdown.")
@@ -169,7 +169,7 @@ AUTHORIZATION_CODE_SECONDS = env.integer("AUTHORIZATION_CODE_SECONDS", 60, "Life
 SIGN_IN_LOG_DAYS = env.number(
     "SIGN_IN_LOG_DAYS", 30.0, "How long the lines of the sign-in log and of the administrative log are kept.", minimum=1 / 24
 )
-SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days a key signs before it is rotated; 0: only the command rotates keys.")
+SIGNING_KEY_DAYS = env.integer("SIGNING_KEY_DAYS", 90, "Days before a signing key is rotated; 0: only rotate_signing_keys rotates it.")
 AUTHORIZATION_REQUEST_SECONDS = env.integer("AUTHORIZATION_REQUEST_SECONDS", 3600, "Maximum duration of a login.", minimum=60)
 REGISTERED_CLIENTS_MAX = env.integer("REGISTERED_CLIENTS_MAX", 10_000, "Maximum self-registered clients per tenant.", minimum=1)
 DEVICE_CODE_SECONDS = env.integer("DEVICE_CODE_SECONDS", 900, "Lifetime of device and user codes.", minimum=60, maximum=3600)
@@ -220,7 +220,7 @@ USER_SEARCH_COUNT_LIMIT = env.integer(
 )
 
 IMPORT_MAX_BYTES = env.integer("IMPORT_MAX_BYTES", 64 * 1024 * 1024, "Maximum size of a user import.", minimum=1024)
-IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Concurrent imports of a tenant; more get 429.", minimum=1)
+IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Maximum concurrent imports of a tenant; a further one gets 429.", minimum=1)
 IMPORT_ERRORS_KEPT = env.integer(
     "IMPORT_ERRORS_KEPT", 10_000, "Failed rows of an import that are stored; more are only counted.", minimum=1
 )
@@ -234,7 +234,7 @@ EMAIL_TICKET_DAYS = env.number("EMAIL_TICKET_DAYS", 5.0, "Lifetime of a link tha
 
 # --- Mail -------------------------------------------------------------------------------------------------------------
 EMAIL_URL = env.secret("EMAIL_URL", "", "Mail server: smtp://user:password@host:587, smtps://..., console:, file:/directory.")
-EMAIL_FROM = env.text("EMAIL_FROM", "no-reply@localhost", "Sender of every mail.")
+EMAIL_FROM = env.text("EMAIL_FROM", "no-reply@localhost", "Sender of mails for which the tenant has set no sender.")
 vars().update(email_settings(EMAIL_URL, sender=EMAIL_FROM))
 MAIL_IS_CONFIGURED = bool(EMAIL_URL)
 # Mail must reach real recipients, not a terminal or a file.
@@ -273,7 +273,7 @@ DELIVERY_LEASE_SECONDS = env.number(
 DELIVERY_BUDGET_SECONDS = env.number("DELIVERY_BUDGET_SECONDS", 10.0, "Deadline of one run of an action.", minimum=0.1)
 DELIVERY_SWEEP_SECONDS = env.number("DELIVERY_SWEEP_SECONDS", 2.0, "Pause between two sweeps for due lanes.", minimum=0.1)
 DELIVERY_NUDGE_SECONDS = env.number("DELIVERY_NUDGE_SECONDS", 30.0, "Time after which a nudge for a lane is considered lost.", minimum=0.1)
-DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Notify workers immediately when there is work.")
+DELIVERY_NUDGES_ENABLED = env.flag("DELIVERY_NUDGES_ENABLED", default=True, effect="Send nudges to workers; off: only sweeps find work.")
 ATTEMPT_BODIES_DAYS = env.number("ATTEMPT_BODIES_DAYS", 14.0, "How long the masked exchanges of failed attempts are kept.")
 DELIVERY_RETENTION_DAYS = env.number("DELIVERY_RETENTION_DAYS", 30.0, "How long settled deliveries and their attempts are kept.")
 BREAKER_FAILURES = env.integer("BREAKER_FAILURES", 20, "Consecutive failures that hold a stream; 0: never.")
@@ -284,7 +284,7 @@ BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Consecutive 401 r
 BREAKER_FORBIDDEN_USERS = env.integer(
     "BREAKER_FORBIDDEN_USERS",
     2,
-    "Consecutive users with 403 responses that hold a stream. 0: these responses never hold a stream, and cause no test by a read request.",
+    "Consecutive users with a 403 that hold a stream; after a 403, a refused read request holds it, too. 0: no 403 holds it.",
 )
 BREAKER_PROBE_SECONDS = env.number(
     "BREAKER_PROBE_SECONDS", 60.0, "Pause between two deliveries that test the destination of a held stream.", minimum=0.1

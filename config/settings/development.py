@@ -14,7 +14,7 @@ if _written_by_make_up.exists():
         if _separator and _name not in os.environ:
             os.environ[_name] = _value
 
-# The worker logs mail.
+# Without `make up`, mail is written to standard output.
 os.environ.setdefault("EMAIL_URL", "console:")
 # Staff need no second factor to try the service out. They can add a factor at any time.
 os.environ.setdefault("STAFF_SECOND_FACTOR", "off")

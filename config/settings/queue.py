@@ -15,7 +15,7 @@ from foundation.memory.sentinel_address import SCHEMES, InvalidSentinelAddress, 
 _AMQP = frozenset({"amqp", "amqps", "pyamqp"})
 _BROKERS = ("redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "unix://", "amqp://", "amqps://")
 
-# The maximum time in seconds a worker may keep a message without settling it; then Redis delivers the message to another worker.
+# The maximum time in seconds for which a worker may keep a message unacknowledged; then Redis delivers the message to another worker.
 _VISIBILITY_SECONDS = 120
 TASK_SECONDS = 30
 

@@ -122,7 +122,7 @@ def verified_by(element: Element, certificates: Sequence[Certificate], what: str
 
 
 class UnknownSigner(UpstreamFailed):
-    """No certificate of the connection verifies a signature. The provider may have a new one, so the caller fetches its metadata again."""
+    """No certificate of the connection verifies a signature. The caller fetches the metadata again: it may have a new certificate."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

@@ -1,7 +1,7 @@
 """Providers that the service knows, by the strategy of their connections: addresses, scopes, profile calls and peculiarities. Pure.
 
-A provider is a row of data and has no code of its own; the code that reads a peculiarity implements the peculiarity. A connection names
-its client at the provider and never an address: an operator may replace addresses (`PROVIDER_ADDRESSES`), a tenant may not.
+A provider is a row of data and has no code of its own: other modules ask whether it has a peculiarity, and then behave accordingly. The
+options of a connection name the client at the provider, and never an address. Operators may replace addresses (`PROVIDER_ADDRESSES`).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class KnownProvider:
     token_check: TokenCheck | None = None
     # Maps the provider's name of a parameter to the name that clients of this service use.
     hints: Mapping[str, str] = field(default_factory=lambda: {"login_hint": "login_hint", "ui_locales": "ui_locales"})
-    # The parameters that make the provider ask for the password again.
+    # The parameters for a login that the client demands anew: the provider asks for the password, or at least for the account.
     again: Mapping[str, str] = field(default_factory=lambda: {"prompt": "login"})
 
     def has(self, peculiarity: Peculiarity) -> bool:

@@ -26,10 +26,10 @@ from provisioning.models import Sweeper
 # Maximum number of problems of one kind that are listed one by one; the linked list has the rest.
 _NAMED = 3
 _EXPIRES_SOON = timedelta(days=14)
-# This warning comes earlier than the warning for our own credentials, because another company has to act.
+# This warning comes earlier than the warning for credentials of clients, because the provider, another company, has to act.
 _PROVIDER_EXPIRES_SOON = timedelta(days=30)
 _CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
-# How long after its limit a key is reported. The scheduler rotates keys once a day.
+# A signing key is reported when it is older than its limit by this time. The scheduler rotates keys once a day, so one day is normal.
 _ROTATION_LATE = timedelta(days=2)
 # Normally an event is numbered within milliseconds, and a change is recorded in the transaction that makes it. If an event or a mark waits
 # longer than these times, the page shows a problem.

@@ -17,7 +17,7 @@ from identity.models.staff import canonical_email
 
 _LIFE = timedelta(days=90)
 _LONGEST = 512
-# One user can have an account of the platform and accounts of tenants.
+# The cookie names several accounts, because one person can have an account of the platform and accounts of tenants.
 _MOST_ACCOUNTS = 4
 _SIGNER = TimestampSigner(salt="staff-device")
 
@@ -28,7 +28,7 @@ def cookie_name() -> str:
 
 
 def account_mark(email: str) -> str:
-    """Return the digest that identifies an account in counters and cookies, because the email address is private."""
+    """Return the digest that identifies an account in counters and cookies, in place of the email address, which is private."""
     return hashlib.sha256(canonical_email(email).encode("utf-8", "replace")).hexdigest()[:32]
 
 

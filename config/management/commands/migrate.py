@@ -32,7 +32,7 @@ class Command(migrate.Command):
             raise CommandError(self._explanation(seconds)) from error
 
     def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:  # noqa: FBT001, FBT002  (Django)
-        """Set the limits before each migration, since a migration may have changed them for its session."""
+        """Set the timeouts of locks and statements before each migration: an earlier migration may have changed them for the session."""
         if action in {"apply_start", "unapply_start"}:
             self._current = migration
             set_limits(self._database, lock_seconds=settings.MIGRATION_LOCK_TIMEOUT_SECONDS)
