@@ -135,7 +135,7 @@ docs: dev ## Build the manual in .manual/html, with warnings as errors, and chec
 describe: dev ## Generate the reference of the manual from the code into docs/reference
 	@DJANGO_SETTINGS_MODULE=config.settings.test $(PY) manage.py describe
 
-messages: dev ## Update the catalogs of all languages with the texts of pages, mails and messages, and compile them
+messages: dev ## Update the catalogues of all languages with the texts of pages, mails and messages, and compile them
 	@$(PY) -m config.catalogues
 
 lock: dev ## Compile requirements/*.in into locks with hashes and without index URLs

@@ -52,7 +52,7 @@ def text(name: str, default: str, effect: str, *, choices: tuple[str, ...] = ())
 
 
 def secret(name: str, default: str, effect: str) -> str:
-    """Read a value that is never shown, or the file named by `<name>_FILE`; the list omits its default."""
+    """Read a value that is never shown, or the file named by `<name>_FILE`. `SETTINGS`, the list of all settings, omits its default."""
     _register(name, "secret", "", effect)
     return _hidden(name) or default
 
@@ -218,7 +218,7 @@ def _hidden(name: str) -> str:
     try:
         content = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeError) as error:
-        # The text of a decoding error contains bytes of the file.
+        # Name only the type of the error: the text of a decoding error contains bytes of the file, which may be a secret.
         raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read: {type(error).__name__}.") from None
     if not content:
         raise ImproperlyConfigured(f"{name}_FILE={path!r} is empty.")

@@ -88,21 +88,21 @@ def _provider(connection: Connection) -> SamlProvider | wsfed_login.WsFedProvide
 
 
 def _openid_request(test: ConnectionTest, issuer: str) -> AuthenticationRequest:
-    """Return the request of a test.
+    """Return the authentication request of a test at a provider of OpenID Connect or OAuth 2.0.
 
-    The nonce and the verifier of the request are derived from one secret, which the row of the test stores.
+    Its nonce and its PKCE verifier are derived from one secret, which the row of the test stores.
     """
     nonce, verifier = (digest_of(f"{purpose}:{test.request_id}") for purpose in ("nonce", "verifier"))
     return AuthenticationRequest(test.connection_id, issuer, test.callback, state_digest=test.digest, nonce=nonce, verifier=verifier)
 
 
 def is_test(state: str) -> bool:
-    """Tell whether a state belongs to a test. States of logins have another form."""
+    """Tell whether a `state` belongs to a test. The `state` of a login has another form."""
     return _STATE.fullmatch(state) is not None
 
 
 def waiting_test(tenant_id: str, state: str) -> ConnectionTest | None:
-    """Return the test of a state; None if the test has ended."""
+    """Return the test of a `state`; None if the test already has a result, or has expired."""
     match = _STATE.fullmatch(state)
     if match is None:
         return None

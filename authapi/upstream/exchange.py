@@ -36,7 +36,7 @@ class ProviderAnswer:
 
 
 class ProviderSession:
-    """The HTTP session for Authlib's client, in place of a session of `requests`. Sends through `outbound_session`, without redirects."""
+    """The HTTP session of Authlib's client, in place of a `requests` session. Uses `outbound_session`, and follows no redirects."""
 
     def __init__(self) -> None:
         self._deadline = time.monotonic() + SECONDS

@@ -28,10 +28,10 @@ class Ending:
 
 
 def ending_certificates(connections: QuerySet[Connection], *, now: datetime, within: timedelta) -> list[Ending]:
-    """Return the connections whose newest certificate has expired or expires within a span, earliest expiry first.
+    """Return the connections whose certificates have all expired or expire within a span, earliest expiry first.
 
-    Reads stored data and sends no request to a provider. A connection is not returned if at least one of its
-    certificates expires later: its provider has already published the next certificate.
+    A connection with a certificate that expires later is not returned: its provider has already published the next certificate. Reads
+    stored data and sends no request to a provider.
     """
     found = []
     for connection in connections.filter(strategy__in=(*STRATEGIES, "adfs", "waad"), deletion_started_at=None).order_by("pk")[:_MOST]:

@@ -37,7 +37,7 @@ def owner_of_token(connection: Connection, token: str) -> Proven:
     """Return the user to whom the token was issued. Raises `UpstreamFailed`, and `CannotTell` for a provider without a suitable endpoint.
 
     1. The provider must confirm that the token is valid and was issued to a client that this connection accepts.
-    2. The profile names the user. If the check also names a subject, both must be equal.
+    2. The profile names the user. If the answer to the check also names a subject, this subject must equal the subject of the profile.
     """
     token = checked_token(token)
     provider = provider_of(connection)
@@ -72,7 +72,7 @@ def _check_of(provider: Provider, metadata: Metadata) -> TokenCheck:
 
 
 def _accepted(connection: Connection, provider: Provider) -> set[str]:
-    """Return the clients at the provider whose tokens are accepted: the client of the connection, and the clients that its options list."""
+    """Return the clients whose tokens are accepted: the client of the connection, and the clients in its option `allowed_audiences`."""
     named = connection.options.get("allowed_audiences")
     return {provider.client_id, *(one for one in (named if isinstance(named, list) else ()) if isinstance(one, str))}
 

@@ -58,7 +58,7 @@ def verified_claims(
 
 
 def opened(token: Any, keys: Keys) -> Token:
-    """Return a token if one of these keys verifies its signature. Does not check its claims. Raises `UpstreamFailed`."""
+    """Return the parsed token if one of the provider's keys verifies its signature. Checks no claims. Raises `UpstreamFailed`."""
     if not isinstance(token, str) or len(token) > MAX_TOKEN_BYTES:
         raise _refused("The token is missing or too long.")
     header = _header(token)

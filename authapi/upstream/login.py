@@ -171,8 +171,8 @@ def _tokens(provider: Provider, metadata: Metadata, request: AuthenticationReque
             **verifier,
         )
     except AuthlibBaseError as error:
-        # Some providers send an error with status 200. An error that is not a string is omitted, because it may contain the authorization
-        # code.
+        # Some providers send an error with status 200. If `error` is not a string, the log gets only "an error": the value may contain the
+        # authorization code.
         told = _printable(error.error) if isinstance(error.error, str) else "an error"
         raise UpstreamFailed(LoginCase.UPSTREAM_CODE_REFUSED, f"The token endpoint answered {told}.") from error
     except (ValueError, TypeError) as error:

@@ -65,7 +65,7 @@ def _load_document(url: str) -> dict[str, Any]:
     return ProviderSession().get_json(url)
 
 
-# The key is only the address of the document, without a tenant: at one address, every tenant gets the same document.
+# The cache key is only the address of the document, without a tenant: at one address, every tenant gets the same document.
 documents: Remembered[str, dict[str, Any]] = Remembered(_load_document, seconds=_REMEMBERED_SECONDS, limit=_MOST_PROVIDERS)
 
 

@@ -22,7 +22,7 @@ _NEVER = "never_on_login"
 def user_of(connection: Connection, proven: Proven) -> User:
     """Return the user of a verified login; create the user at the first login. Raises `UpstreamFailed`.
 
-    The only key is the subject at this connection: an equal email address never links a login to an existing account.
+    The user is found only by the subject at this connection: an equal email address never links a login to an existing account.
     """
     found = _found(connection, proven.subject)
     profile = profile_at_login(connection, proven)

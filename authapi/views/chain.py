@@ -265,7 +265,7 @@ def _origin(scope: Scope) -> Origin:
 
 @dataclass(slots=True)
 class _Done:
-    """An answer, and the rate of the charged bucket; None if the request proved nothing."""
+    """An answer. `rate` is the rate of the bucket that was charged; None if the request proved nothing."""
 
     answer: Answer
     tenant_id: str

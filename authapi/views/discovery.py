@@ -29,7 +29,7 @@ _MTLS_METHODS = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED)
 _TOKEN_CLAIMS = (
     "acr", "amr", "at_hash", "aud", "auth_time", "c_hash", "exp", "iat", "iss", "nonce", "org_id", "org_name", "s_hash", "sid", "sub",
 )  # fmt: skip
-# Accepted without effect: profiles have no postal address.
+# Scopes that are accepted without effect, and not listed: profiles have no postal address.
 _SILENT_SCOPES = {"address"}
 # The members that are equal for all tenants. As in the upstream service, `web_message` is supported but not listed.
 _SERVED: dict[str, Any] = {
@@ -43,7 +43,7 @@ _SERVED: dict[str, Any] = {
     "request_parameter_supported": True,
     "request_object_signing_alg_values_supported": list(ALGORITHMS),
     "request_uri_parameter_supported": False,
-    # Clients registered as non-conformant may use `plain`. The document lists methods that work for every client.
+    # Clients registered as non-conformant may use `plain`. The discovery document lists only methods that work for every client.
     "code_challenge_methods_supported": ["S256"],
     "prompt_values_supported": sorted(PROMPTS),
     "dpop_signing_alg_values_supported": list(PROOF_ALGORITHMS),
@@ -67,7 +67,7 @@ def discovery_document(host: HostMatch) -> dict[str, Any]:
         "userinfo_endpoint": f"{issuer}userinfo",
         "revocation_endpoint": f"{issuer}oauth/revoke",
         "mfa_challenge_endpoint": f"{issuer}mfa/challenge",
-        # A placeholder for the name of the connection, in braces.
+        # `{connectionName}` is a placeholder: the provider replaces it by the name of the connection.
         "global_token_revocation_endpoint": f"{issuer}oauth/global-token-revocation/connection/{{connectionName}}",
         **_pushing(issuer, tenant),
         **_elsewhere(issuer),

@@ -167,7 +167,7 @@ def _count(bucket: Bucket, *owner: str) -> None:
 
 
 def _in_words(work: Callable[[], Done]) -> Done:
-    """Do the work. Raise an error of a service as `invalid_client_metadata` (RFC 7591, 3.2.2)."""
+    """Do the work. If a service function refuses it, raise the refusal as `invalid_client_metadata` (RFC 7591, 3.2.2)."""
     try:
         return work()
     except (Invalid, AlreadyExists, Conflict, NotSupported) as error:
@@ -179,8 +179,8 @@ def _refused(reason: str) -> RequestRefused:
 
 
 def _unproven(case: Case) -> RequestRefused:
-    # RFC 6750, 3: this endpoint is a protected resource, so its refusals have a challenge; refusals of the token endpoint usually have
-    # none.
+    # RFC 6750, 3: this endpoint is a protected resource, so its refusals have a `WWW-Authenticate` header. Most refusals of the token
+    # endpoint have none.
     return RequestRefused(case, headers={"WWW-Authenticate": f'Bearer error="{case.failure.error}"'})
 
 

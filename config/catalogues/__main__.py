@@ -1,4 +1,4 @@
-"""`make messages`: update every catalog from the source, compile it, and list what translators still have to do."""
+"""`make messages`: update every catalogue from the source, compile it, and list what translators still have to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.catalogues.sources import ROOT, texts_of_source  # noqa: E402  (need
 
 
 def main(arguments: list[str]) -> int:
-    """Write the catalogs, or only check them with `--check`. Returns 1 if a catalog has a problem, otherwise 0."""
+    """Write the catalogues, or only check them with `--check`. Returns 1 if a catalogue has a problem, otherwise 0."""
     texts = texts_of_source()
     problems: list[str] = []
     for language in translated_languages():

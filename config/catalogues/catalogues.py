@@ -1,4 +1,4 @@
-"""Reads, merges, writes and compiles the catalogs below `locale`. Repeated runs write identical bytes."""
+"""Reads, merges, writes and compiles the catalogues below `locale`. Repeated runs write identical bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.conf import settings
 
 from config.catalogues.sources import Text
 
-# The plural rules of GNU gettext, which Django's own catalogs also use.
+# The plural rules of GNU gettext, which Django's own catalogues also use.
 _PLURALS = {
     "de": (2, "(n != 1)"),
     "fr": (2, "(n > 1)"),
@@ -24,7 +24,7 @@ _HEADER = "# Texts of hosted pages, mails and messages. Written by `make message
 
 
 class Catalogue(Catalog):
-    """A catalog whose header has no times, names or programs, which would change the files at every run."""
+    """A catalogue whose header has no times, names or programs, which would change the files at every run."""
 
     def __init__(self, language: str) -> None:
         self._language = language
@@ -49,7 +49,7 @@ class Catalogue(Catalog):
 
 
 def translated_languages() -> tuple[str, ...]:
-    """Return the languages that need a catalog: all except English, the language of the source."""
+    """Return the languages that need a catalogue: all except English, the language of the source."""
     return tuple(code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE)
 
 
@@ -59,7 +59,7 @@ def path_of(language: str) -> Path:
 
 
 def read_catalogue(language: str) -> Catalogue:
-    """Return a catalog with its obsolete texts; an empty catalog if the file does not exist. Raises an error for a malformed file."""
+    """Return a catalogue with its obsolete texts; an empty catalogue if the file does not exist. Raises an error for a malformed file."""
     catalogue, path = Catalogue(language), path_of(language)
     if path.exists():
         PoFileParser(catalogue, abort_invalid=True).parse(path.read_text(encoding="utf-8").splitlines(keepends=True))
@@ -68,7 +68,7 @@ def read_catalogue(language: str) -> Catalogue:
 
 
 def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
-    """Return the catalog with exactly the texts of the source: obsolete texts are dropped, new texts have no translation.
+    """Return the catalogue with exactly the texts of the source: obsolete texts are dropped, new texts have no translation.
 
     There is no fuzzy matching of similar texts, because pages would show a guessed translation like a checked one. If a text gains a
     plural, its translation is dropped.
@@ -84,14 +84,14 @@ def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
             auto_comments=text.comments,
             user_comments=old.user_comments if old is not None else (),
             context=text.context or None,
-            # Omit line numbers, so that moved code changes no catalog.
+            # Omit line numbers, so that moved code changes no catalogue.
             locations=[(text.place.rpartition(":")[0], 0)],
         )
     return fresh
 
 
 def write_catalogue(language: str, catalogue: Catalog) -> None:
-    """Write a catalog and its compiled form."""
+    """Write a catalogue and its compiled form."""
     path = path_of(language)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(as_po(catalogue))
@@ -99,14 +99,14 @@ def write_catalogue(language: str, catalogue: Catalog) -> None:
 
 
 def as_po(catalogue: Catalog) -> bytes:
-    """Return a catalog for translators, grouped by source file."""
+    """Return a catalogue for translators, grouped by source file."""
     file = BytesIO()
     write_po(file, catalogue, width=132, sort_by_file=True, ignore_obsolete=True, include_lineno=False)
     return file.getvalue()
 
 
 def as_mo(catalogue: Catalog) -> bytes:
-    """Return a catalog in the compiled form of gettext."""
+    """Return a catalogue in the compiled form of gettext."""
     file = BytesIO()
     write_mo(file, catalogue)
     return file.getvalue()

@@ -1,6 +1,6 @@
-"""Checks of catalogs: whether an entry has no translation or a wrong translation.
+"""Checks of catalogues: whether an entry has no translation or a wrong translation.
 
-The test of the catalogs and `make messages` share these checks.
+The test of the catalogues and `make messages` share these checks.
 """
 
 from __future__ import annotations

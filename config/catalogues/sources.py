@@ -13,7 +13,7 @@ from babel.messages.extract import extract_python
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parents[2]
-# Texts of the admin, of operators and of the management interface are English and in no catalog.
+# Texts of the admin, of operators and of the management interface are English and in no catalogue.
 _FOLDERS = ("foundation", "identity", "authapi", "events", "provisioning", "templates")
 _ENGLISH = ("templates/admin", "identity/admin", "authapi/admin", "events/admin", "provisioning/admin", "foundation/admin")
 _TEMPLATES = (".html", ".txt", ".jinja")
@@ -36,7 +36,7 @@ class Text:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The key of the text in a catalog."""
+        """The key of the text in a catalogue."""
         return self.context, self.singular
 
 
@@ -90,7 +90,7 @@ def _texts_of_python(source: str, place: str) -> Iterator[Text]:
 
 
 def _text_of(function: str, arguments: list[str | None]) -> Text | None:
-    """Return the text of a call; None if the argument is a variable. The text of a variable is found where its literal is."""
+    """Return the text of a call; None if the argument is a variable. Its text is found where the source marks the literal."""
     context = ""
     if function.startswith(("p", "np")):
         context, arguments = arguments[0] or "", arguments[1:]

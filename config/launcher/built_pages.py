@@ -30,7 +30,7 @@ class Page(HTMLParser):
 
 
 def problems(site: Path) -> list[str]:
-    """Return a message for every dead link and for everything that is loaded from another host."""
+    """Return a message for every broken link and for everything that is loaded from another host."""
     pages = {file: _read(file) for file in sorted(site.rglob("*.html"))}
     found = []
     for file, page in pages.items():

@@ -20,7 +20,7 @@ class NothingRuns(Exception):
 
 
 class Listener:
-    """The supervisor's end of the socket. Answers one short JSON request per connection, without delay."""
+    """The supervisor's end of the socket. Answers one short JSON request per connection."""
 
     def __init__(self, data_dir: Path, answer: Callable[[str], Answer]) -> None:
         path = _path(data_dir)

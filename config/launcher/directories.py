@@ -19,7 +19,7 @@ _MADE_HERE = re.compile(
 
 
 class NotPrivate(Exception):
-    """A directory for sockets belongs to another account or is accessible to other accounts."""
+    """A directory that must be private belongs to another account."""
 
 
 def make_private(directory: Path, *, account: str | None = None) -> Path:

@@ -21,7 +21,7 @@ class Output:
         os.set_blocking(pipe.fileno(), False)
 
     def read(self) -> bool:
-        """Show available lines; False at the end of the output."""
+        """Show the lines that are available; return False at the end of the output."""
         chunk = self.pipe.read(65536)
         if chunk is None:
             return True

@@ -77,8 +77,8 @@ def _url(sockets: Path, database: str) -> str:
 
 
 def _says_ready(directory: Path) -> bool:
-    # The eighth line of the file is the status of the server. Read it instead of connecting: each early connection would add a refusal to
-    # the log of the server.
+    # The eighth line of the file is the status of the server. Read it before the first connection: each connection that is too early would
+    # add a refusal to the log of the server.
     try:
         return (directory / "postmaster.pid").read_text().splitlines()[7].strip() == "ready"
     except (FileNotFoundError, IndexError):

@@ -95,7 +95,7 @@ class Process:
 
 
 def wait_until_ready(process: Process, *, log: Path, pause: float = 0.02) -> None:
-    """Wait for `process`. Raises `NotReady` with the end of the log if the process ends or takes too long."""
+    """Wait until `process` is ready. Raises `NotReady` with the end of the log if the process ends or takes too long."""
     deadline = time.monotonic() + process.program.ready_seconds
     while not process.program.is_ready():
         if process.has_ended():

@@ -20,7 +20,7 @@ _FILE = "up.json"
 _SHELL_FILE = "up.env"
 # Members with another name in `up.env`, because shells already use the variable `USER`.
 _SHELL_NAMES = {"user": "DEMO_USER", "user_password": "DEMO_USER_PASSWORD"}
-# The demo's application (`config.demonstration.demo_sign_in`); the launcher itself imports nothing from Django.
+# The same URL as in `config.demonstration.demo_sign_in`. That module needs Django's models, which the launcher cannot import.
 _CALLBACK = "http://localhost:3000/callback"
 # The user of step 3 of the README.
 _FIRST_USER = {

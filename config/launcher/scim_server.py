@@ -23,7 +23,7 @@ from scim2_server.utils import load_default_resource_types, load_default_schemas
 
 
 class KeptStorage(InMemoryStorage):
-    """Resources in memory, each also in its own file, which every write replaces atomically."""
+    """Keeps all resources in memory, and each resource in a file of its own. A write replaces the file atomically."""
 
     def __init__(self, directory: Path, provider: ScimProvider) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ class ServerCertificate:
 
 
 def server_certificate(data_dir: Path) -> ServerCertificate:
-    """Return a certificate for localhost that is valid for at least another month. An existing authority is used again."""
+    """Return a certificate for localhost that is valid for at least another month. An existing certificate authority is kept."""
     directory = data_dir / "tls"
     authority_certificate, authority_key = _authority(directory)
     files = ServerCertificate(directory / "server.pem", directory / "server.key", directory / "ca.pem")

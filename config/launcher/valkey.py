@@ -27,7 +27,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
     path = _socket(data_dir)
     command = [str(places.found[0]), "--port", "0", "--unixsocket", str(path), "--unixsocketperm", "700"]
     command += ["--dir", str(directory), "--pidfile", str(directory / "server.pid"), "--daemonize", "no", "--loglevel", "warning"]
-    # Without the append-only file a restart would lose the queued nudges and the demo would wait for the sweeper.
+    # Without the append-only file, a restart would lose the queued nudges, and the deliveries of the demo would wait for the next sweep.
     command += ["--save", "", "--appendonly", "yes" if durable else "no"]
     return Program(name="redis", command=tuple(command), is_ready=lambda: _answers(path), ready_seconds=30.0)
 

@@ -36,7 +36,8 @@ that is not listed does not occur. [event-data.schema.json](event-data.schema.js
 """
 _MESSAGES = """## Messages on a stream
 
-Each `data:` line of `GET /events` is one of three messages. The line `event:` repeats the type, and the line `id:` repeats the offset.
+Each `data:` line of `GET /events` is one message, in one of three forms. The line `event:` repeats the type, and the line `id:` repeats
+the offset.
 
 ```json
 {"type": "user.created", "offset": "<cursor>", "event": {"...": "the envelope"}}

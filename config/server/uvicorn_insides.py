@@ -2,10 +2,10 @@
 
 No other module uses private parts of uvicorn.
 
-The plain path is ASGI's `send`, which Daphne and every other response use (`events.stream.peer`). A `Wire` keeps no request, no parser and
-no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has no `Wire`. A frame to 1,000 streams costs 1.2 times
-as much as with nchan (`make bench-stream`, docs/performance.md). A complete response needs only one write, and two coroutines fewer than on
-the plain path.
+The plain path is ASGI's `send` (`events.stream.peer`). Daphne uses it for all responses, and uvicorn for all other responses. A `Wire`
+keeps no request, no parser and no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has no `Wire`. A frame
+to 1,000 streams costs 1.2 times as much as with nchan (`make bench-stream`, docs/performance.md). A complete response needs only one write,
+and two coroutines fewer than on the plain path.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        # uvicorn keeps the reference after a connection reset, and with it all objects of the connection.
+        # After a connection reset, uvicorn keeps the timer of the idle connection, and the timer keeps all objects of the connection.
         self._unset_keepalive_if_required()
         if self.wire is not None:
             self.wire.lose()
@@ -169,7 +169,7 @@ class UvicornProtocol(HttpToolsProtocol):
             return
         self.wire = None
         self.parser = httptools.HttpRequestParser(self)
-        # The initial value in uvicorn.
+        # As uvicorn does for the parser of a new connection: data after a request with `Connection: close` is no error.
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.pipeline = deque()
         self.on_response_complete()
@@ -211,7 +211,7 @@ class UvicornProtocol(HttpToolsProtocol):
         return is_of_this_body
 
     def _take_over(self, cycle: RequestResponseCycle, headers: Sequence[tuple[bytes, bytes]]) -> Wire:
-        """Write the head of a 200 response with these headers and return the writer of the rest."""
+        """Write the head of a 200 response with these headers, and return the `Wire` that writes its body."""
         is_chunked = cycle.scope["http_version"] == "1.1"
         # Discards pipelined requests.
         is_last = self.end_head() or cycle.more_body or self.pipeline

@@ -127,7 +127,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Identity service",
     "DESCRIPTION": "The management interface: users, connections, event streams, and the stream of events.",
-    # Spec, "Versioning": version 2.0, base path ending in /api/v2.
+    # The interface has version 2.0, and the base path ends with /api/v2.
     "VERSION": "2.0",
     "SERVERS": [{"url": "/api/v2"}],
     "SCHEMA_PATH_PREFIX": "/api/v2",

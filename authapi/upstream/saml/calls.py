@@ -1,4 +1,4 @@
-"""Sends messages to the provider through the browser. Pure."""
+"""Builds the request with which the browser takes a message to the provider. Pure."""
 
 from __future__ import annotations
 

@@ -124,9 +124,10 @@ def claims_of(
 
 
 def _subject(statement: Statement, configured: tuple[str, ...]) -> str:
-    """Return the identifier of the user. If configured attributes are missing, refuse the login.
+    """Return the identifier of the user. If attributes are configured and none has a value, refuse the login.
 
-    Default attributes are not tried instead of configured attributes: a default attribute may identify another user.
+    The NameID counts as a value of the attribute `NAME_IDENTIFIER`. Default attributes are not tried instead of configured attributes: a
+    default attribute may identify another user.
     """
     if configured:
         subject = _first(statement.attributes, configured)

@@ -43,10 +43,10 @@ def saml_provider(connection: Connection) -> SamlProvider:
 
 
 def renewed_provider(connection: Connection) -> SamlProvider | None:
-    """Return the provider with freshly fetched metadata; None without a metadata address, or if the metadata was fetched recently.
+    """Return the provider with freshly fetched metadata, for a signature with an unknown key. Raises `UpstreamFailed`.
 
-    Call it for a signature with an unknown key: the provider may have changed its key since the last scheduled fetch. Raises
-    `UpstreamFailed`.
+    The provider may have changed its key since the last scheduled fetch. None if the options have no metadata address, or have
+    certificates of their own, or if the metadata was fetched recently.
     """
     options = options_of(connection)
     if not options.metadata_url or options.certificates:
@@ -93,7 +93,10 @@ def own_certificates(connection: Connection, option: str) -> list[Certificate]:
 
 
 def _metadata(connection: Connection, options: SamlOptions) -> ProviderMetadata | None:
-    """Return the provider's metadata: the pasted document, otherwise the document from the address; None without both."""
+    """Return the provider's metadata: the pasted document, otherwise the document from the metadata address.
+
+    None if there is neither. The address is not used if the options already have the address for logins and the certificates.
+    """
     if options.metadata_xml:
         try:
             return pasted_metadata(options.metadata_xml, read_metadata)

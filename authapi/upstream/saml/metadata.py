@@ -67,8 +67,8 @@ class ProviderMetadata:
 def read_metadata(raw: bytes, *, allows_http: bool = False) -> ProviderMetadata:
     """Return the one identity provider that a document describes. Raises `MetadataUnreadable`.
 
-    Skips unusable parts: addresses that are not web addresses, and certificates with unsupported keys. A document without an
-    address for logins, or without a certificate, is refused.
+    Skips unusable parts: addresses that are not web addresses, and certificates with unsupported keys. A document is refused if it then
+    has no address for logins, or no certificate.
     """
     try:
         root = parse(raw, METADATA_BOUNDS)
@@ -184,7 +184,7 @@ def cache_seconds(*elements: Element) -> int | None:
 
 
 def next_fetch(metadata: ProviderMetadata, now: datetime, *, shortest: timedelta, longest: timedelta) -> datetime:
-    """Return when to fetch the document again: at the interval that the document names, within bounds, and before the document expires."""
+    """Return when to fetch the document again: after the interval that it names, or half of its remaining validity, within bounds."""
     wanted = longest if metadata.cache_seconds is None else timedelta(seconds=metadata.cache_seconds)
     if metadata.valid_until is not None:
         wanted = min(wanted, (metadata.valid_until.astimezone(UTC) - now) / 2)

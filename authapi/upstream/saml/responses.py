@@ -55,7 +55,7 @@ def accepted(raw: bytes, certificates: Sequence[Certificate], expected: Expected
 
     1. A status other than success is raised with the provider's own text.
     2. If the response is signed, its signature is verified; then only the signed part is read.
-    3. The response must answer the request of this login.
+    3. The response must name the request of this login. If the provider began the login, the response must name no request.
     4. The one assertion is decrypted and its signature verified. The response or the assertion must be signed.
     5. The assertion must be for this service and this login, and valid now.
     """

@@ -94,11 +94,7 @@ def _oldest(viewer: Viewer, state: State) -> Figure:
 
 def _held(held: list[StreamState]) -> Figure:
     url = _page(held[0]) if len(held) == 1 else list_of("events_eventstream")
-    note = (
-        f"deliveries of {held[0].name} are paused after failures"
-        if len(held) == 1
-        else "event streams whose deliveries are paused after failures"
-    )
+    note = f"deliveries of {held[0].name} are paused" if len(held) == 1 else "event streams whose deliveries are paused"
     return Figure("Held streams", f"{len(held):,}", url, note, "bad" if held else "")
 
 

@@ -207,7 +207,7 @@ def events_by_hour(tenant: str | None, starts: list[datetime]) -> Hours:
 
 
 def deliveries(tenant: str | None, since: datetime) -> Outcomes:
-    """Return the number of deliveries since a moment by state, among the newest deliveries."""
+    """Count the deliveries since a moment, among the newest deliveries: by state, by stream and by hour."""
     rows = fetch_all(_DELIVERIES_OF_TENANT if tenant else _DELIVERIES, {"tenant": tenant, "since": since, "newest": NEWEST})
     by_state: dict[str, int] = {}
     by_stream: dict[str, Flow] = {}
@@ -251,7 +251,7 @@ def kinds_of_dead_letters(tenant: str | None) -> list[Kind]:
 
 
 def age_of(moment: datetime) -> timedelta:
-    """Return the time since a moment, at least zero: the clocks of two machines differ."""
+    """Return the time since a moment; zero for a moment in the future, because the clocks of two machines differ."""
     return max(timezone.now() - moment, timedelta(0))
 
 

@@ -93,7 +93,7 @@ class SignInPages(SitePages):
         ]
 
     def login(self, request: HttpRequest) -> HttpResponseBase:
-        """Show the login form and check it. A logged-in account is redirected to the page that it requested."""
+        """Show the login form and check it. A correct login leads to the page that was requested, or to the second factor."""
         context = {**self.site.each_context(request), "title": "Log in", "subtitle": None, "app_path": request.get_full_path()}
         request.current_app = self.site.name
         return StaffLoginView.as_view(extra_context={**context, "username": request.user.get_username()})(request)

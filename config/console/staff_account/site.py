@@ -46,7 +46,7 @@ class AccountSite(PagesSite):
     def each_context(self, request: HttpRequest) -> Any:
         context = super().each_context(request)
         if context["has_permission"] and must_enrol(request):
-            # Every link of the navigation would redirect to this page.
+            # Hide the navigation: each of its links would redirect to the account page.
             context |= {"available_apps": [], "is_nav_sidebar_enabled": False}
         return context
 
