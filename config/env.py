@@ -208,7 +208,7 @@ def _register(name: str, kind: str, default: str, effect: str, allowed: str = ""
 def _hidden(name: str) -> str:
     """Return the variable, or the content of the file named by `<name>_FILE` without surrounding blanks and line ends.
 
-    Raises `ImproperlyConfigured` if both are set, or if the file cannot be read or is empty.
+    Raises `ImproperlyConfigured` if `<name>` and `<name>_FILE` are both set, or if the file cannot be read or is empty.
     """
     raw, path = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
     if not path:

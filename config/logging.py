@@ -102,7 +102,7 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
         "root": {"handlers": ["out"], "level": level},
         "loggers": {
             "django": {"handlers": [], "propagate": True, "level": level},
-            # These two loggers write two lines per message. They are not needed, because each attempt of a delivery is stored as a row.
+            # These two loggers write two lines per message. Drop these lines: each attempt of a delivery is stored as a row.
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
             # Suppresses one line for each malformed request, which any client can send. Exceptions of the application are still logged.

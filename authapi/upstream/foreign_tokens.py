@@ -105,7 +105,7 @@ def _asked(check: TokenCheck, provider: Provider, metadata: Metadata, token: str
 
 
 def _basic(provider: Provider) -> str:
-    # RFC 6749, 2.3.1: both parts are form-encoded.
+    # RFC 6749, 2.3.1: the client id and the secret are each form-encoded.
     credential = f"{quote(provider.client_id, safe='')}:{quote(provider.secret, safe='')}"
     return "Basic " + base64.b64encode(credential.encode()).decode()
 

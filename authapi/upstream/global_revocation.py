@@ -28,7 +28,7 @@ from authapi.upstream.saml.options import STRATEGIES as SAML_STRATEGIES
 from identity.models import Connection
 
 TYPE = "global-token-revocation+jwt"
-# Maximum age and maximum lifetime of a token, in seconds. A provider signs a request when it sends it, so older tokens are refused.
+# Maximum age and maximum lifetime of a token, in seconds. A provider signs each request anew, so older tokens are refused.
 MOST_SECONDS = 600
 _LONGEST_JTI = 256
 _ISSUER, _SUBJECT = "global_token_revocation_jwt_iss", "global_token_revocation_jwt_sub"

@@ -48,7 +48,7 @@ def profile_of(claims: Mapping[str, Any], userinfo: Mapping[str, Any], attribute
             profile[field] = value
     fitting = {field: value for field, value in profile.items() if _fits(field, value)}
     if "email" not in fitting:
-        # The email address was dropped, so drop its verification: it must not apply to the address that the user already has.
+        # The email address was dropped, so drop its verification: the verification must not apply to the address that the user already has.
         fitting.pop("email_verified", None)
     return fitting
 

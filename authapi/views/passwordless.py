@@ -130,7 +130,10 @@ def _request(call: Call, *, malformed: Case) -> TokenRequest:
 
 
 def _starting_client(request: TokenRequest) -> Client:
-    """Return the client of the request, authenticated if it is confidential. Ids are public, so an unknown id has its own error."""
+    """Return the client of the request, authenticated if it is confidential.
+
+    The error tells whether the client id is unknown, because client ids are public.
+    """
     try:
         return client_auth.authenticate(request)
     except RequestRefused as refused:
@@ -166,7 +169,7 @@ def _address(request: TokenRequest, connection: Connection, channel: Channel) ->
 
 
 def _link_answer(request: TokenRequest, client: Client, connection: Connection) -> LinkAnswer:
-    """Return the authorization request that the link in the mail continues. It is checked before the link is mailed."""
+    """Return the authorization request that the link in the mail continues. The request is checked before the link is mailed."""
     given = request.form.get("authParams", {})
     if isinstance(given, str):
         try:

@@ -27,7 +27,7 @@ from foundation.memory.ttl_cache import Cold
 from identity.models import User
 
 PATH = "/userinfo"
-# The URL may contain a token, so no other site may get it as the referrer.
+# The URL may contain a token, so browsers must not send the URL to other sites as the referrer.
 _FRESH = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
 _MOST_PARAMETERS = 20
 _FORM = "application/x-www-form-urlencoded"

@@ -31,7 +31,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.factorchallenge": "Codes that were sent as second factors, and challenges that keys must sign. Their values are never shown.",
     "authapi.devicekey": "Public keys of devices on which users of legacy clients stay logged in.",
     "authapi.accountticket": "Links that set a password, remove a block or set up a second factor. Each link works once.",
-    "identity.passwordcredential": "Users that have a password, and when it was set. Passwords are never shown.",
+    "identity.passwordcredential": "Users who have a password, and when it was set. Passwords are never shown.",
     "identity.joberror": "Rows that a job could not process, with the reason. To see them, search for the id of the job.",
     "identity.jobchunk": "The input and output of running jobs, in parts. The parts of a job are deleted when the job ends.",
     # Applications
@@ -62,7 +62,7 @@ ABOUT: Mapping[str, str] = {
     "provisioning.action": "An action processes the events of event streams. For example, it provisions users to a SCIM server.",
     "provisioning.delivery": "A delivery is one event for the destination of one stream. If all attempts fail, it becomes a dead letter.",
     "provisioning.deadletter": "Events that a destination did not accept after all attempts. Fix the cause, then redeliver them.",
-    "provisioning.synchronizationrow": "Result of a synchronization or a comparison for each user. Search by the id of its job.",
+    "provisioning.synchronizationrow": "The result for each user of a synchronization or a comparison. Search by the id of the job.",
     "provisioning.accountlink": "The account of each user on a SCIM server. A link is suspect if only its userName identified the account.",
     "provisioning.alert": "Messages to administrators about failing deliveries and held streams, sent by email or webhook.",
     "provisioning.lane": "A lane is the queue of one user (or other entity) in one stream. Its deliveries run one after the other.",

@@ -132,7 +132,7 @@ class Group:
 
     def _pids(self) -> dict[str, list[int]]:
         found = {name: self._supervisor.pids(name) for name in report.PROCESSES}
-        # Omit the children of the servers, which start and end with every connection.
+        # Omit the child processes of the servers: they start and end with every connection.
         return {name: pids[:1] if name in ("postgres", "redis") else pids for name, pids in found.items()}
 
     def _process_environment(self) -> dict[str, str]:

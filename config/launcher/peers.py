@@ -86,7 +86,7 @@ def _debian_packages() -> list[str]:
 
 
 def _is_there(program: str) -> bool:
-    # Some packages contain only files, such as schemas; the list names one of them.
+    # Some packages contain no program, but only files, such as schemas. For them the list names one of the files.
     return Path(program).exists() if program.startswith("/") else shutil.which(program, path=_search_path()) is not None
 
 

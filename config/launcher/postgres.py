@@ -25,7 +25,7 @@ _FAST_AND_FORGETFUL = ("fsync=off", "synchronous_commit=off", "full_page_writes=
 
 
 def prepare(data_dir: Path, *, durable: bool) -> Program:
-    """Return the program of a server over `data_dir`/postgres, and create its cluster if it does not exist.
+    """Return the program of a server with its data in `data_dir`/postgres, and create its cluster if it does not exist.
 
     1. Choose the programs: the version that wrote the directory, otherwise the first that is found.
     2. Wait for a server that is shutting down; remove a stale pid file.
@@ -60,7 +60,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
 
 
 def url_of(data_dir: Path, database: str = DATABASE) -> str:
-    """Return the `DATABASE_URL` of the server over `data_dir`."""
+    """Return the `DATABASE_URL` of the private server whose data is below `data_dir`."""
     sockets = socket_directory(data_dir, "postgres", account=spawn.server_identity().account)
     return _url(sockets, database)
 

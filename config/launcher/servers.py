@@ -18,7 +18,9 @@ VARIABLES = ("DATABASE_URL", "REDIS_URL")
 
 @contextmanager
 def temporary_servers(*, durable: bool = False) -> Iterator[dict[str, str]]:
-    """Start a server for each of `DATABASE_URL` and `REDIS_URL` that is not set, yield both, then stop the servers and remove their files.
+    """Start a server for each of `DATABASE_URL` and `REDIS_URL` that is not set, and yield both URLs by name.
+
+    After the `with` block, stop the started servers and remove their files.
 
     Without `durable` a crash of the machine may lose data. Call this function from the main thread: the servers end when the calling thread
     ends.

@@ -15,7 +15,7 @@ _PREVIOUS_SERVER_SECONDS = 30.0
 
 
 def prepare(data_dir: Path, *, durable: bool) -> Program:
-    """Return the program of a server over `data_dir`/redis; wait if an earlier server is shutting down.
+    """Return the program of a server with its data in `data_dir`/redis; wait if an earlier server is shutting down.
 
     Raises `MissingProgram` with every place that was searched, `NotReady` when the directory stays in use.
     """
@@ -33,7 +33,7 @@ def prepare(data_dir: Path, *, durable: bool) -> Program:
 
 
 def url_of(data_dir: Path) -> str:
-    """Return the `REDIS_URL` of the server over `data_dir`."""
+    """Return the `REDIS_URL` of the private server whose data is below `data_dir`."""
     return f"unix://{quote(str(_socket(data_dir)))}?db=0"
 
 

@@ -13,10 +13,11 @@ FILE = Path(__file__).with_name("schema.sql")
 # The sources of a schema: the migrations of every app, versions of libraries with migrations, and the modules that define the triggers of
 # recorded rows.
 _SOURCES = ("*/migrations/*.py", "requirements/base.lock", "events/record/catalogue.py", "events/record/tripwire.py")
-# Settings in the dump belong to pg_dump's session and must not change the session that restores it. Only psql executes backslash commands.
+# Lines that are removed. Settings in the dump belong to pg_dump's session and must not change the session that restores the dump. Backslash
+# commands are for psql, and the dump is restored by psycopg.
 _OF_THE_SESSION = re.compile(r"^(?:SET |SELECT pg_catalog\.set_config\(|\\(?:un)?restrict )[^\n]*\n", re.MULTILINE)
 _NAMES_OF_SERVERS = re.compile(r"^-- Dumped (?:from|by) [^\n]*\n", re.MULTILINE)
-# Django records when a migration ran; the dump must be the same on every day.
+# Django records when a migration ran. These times are replaced, because the dump must be the same on every day.
 _APPLIED_AT = re.compile(r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^']*'\)")
 _HEADER = re.compile(r"-- sources: (?P<sources>[0-9a-f]{64})\n-- server: (?P<server>\d+)\n")
 

@@ -113,7 +113,7 @@ def _drain_before_exit() -> None:
 
 def _on_signal(loop: asyncio.AbstractEventLoop, previous: Any, seen: list[int], number: int, frame: FrameType | None) -> None:
     if seen:
-        # The process got a second signal: do not wait for the streams any longer.
+        # This is the second signal to end the process: do not wait for the streams any longer.
         _hand_on(previous, number, frame)
         return
     seen.append(number)

@@ -183,7 +183,7 @@ RATE_LIMITS_ENABLED = env.flag(
 RATE_LIMIT_PER_SECOND = env.integer("RATE_LIMIT_PER_SECOND", 100, "Requests per second, tenant and endpoint.", minimum=1)
 RATE_LIMIT_BURST = env.integer("RATE_LIMIT_BURST", 200, "Requests of one burst, per tenant and endpoint.", minimum=1)
 FAILED_AUTHENTICATIONS_PER_MINUTE = env.integer(
-    "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Refused requests and tokens per IP address, tenant and minute; more get 429.", minimum=1
+    "FAILED_AUTHENTICATIONS_PER_MINUTE", 60, "Refused requests per IP address, tenant and minute; further refusals get 429.", minimum=1
 )
 ADDRESS_RATE_PER_SECOND = env.integer("ADDRESS_RATE_PER_SECOND", 50, "Requests for pages and keys per second and IP address.", minimum=1)
 ADDRESS_RATE_BURST = env.integer("ADDRESS_RATE_BURST", 1000, "Burst of requests for pages and keys per IP address.", minimum=1)

@@ -1,8 +1,8 @@
 """Certificates of providers: read from options and metadata, in every format that administrators paste. Pure.
 
-Only the key of a certificate is used. The administrator or the provider's metadata names the certificate, so no chain of certificates is
-checked. An expired certificate still verifies: providers often replace a certificate late, and logins must not fail for this reason. Pages
-show the expiry and warn before it.
+Only the key of a certificate is used. The service trusts a certificate because an administrator entered it, or because it is in the
+provider's metadata; so no chain of certificates is checked. An expired certificate still verifies: providers often replace a certificate
+late, and logins must not fail for this reason. Pages show the expiry and warn before it.
 """
 
 from __future__ import annotations

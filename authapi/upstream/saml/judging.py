@@ -17,7 +17,7 @@ from authapi.upstream.saml.statuses import SUCCESS, status_words
 
 # The tolerance for differences between the clocks of two servers. Administrators must correct a larger difference.
 SKEW = timedelta(minutes=3)
-# The id of each used assertion is stored until the assertion expires, so the lifetime of an assertion has a limit.
+# The id of each used assertion is stored until the assertion expires. A limit on the lifetime keeps the number of stored ids small.
 LONGEST_LIFE = timedelta(days=1)
 _SHOWN = 200
 

@@ -31,7 +31,7 @@ _FEW_CODES = 3
 
 
 class AccountPages(SitePages):
-    """These pages show only the account's own factors, so no URL contains an account."""
+    """The pages on which the logged-in account manages its own factors. Their URLs name no account: the session names it."""
 
     def urls(self) -> list[URLPattern]:
         return [
