@@ -1,7 +1,7 @@
 """The ASGI application: the event stream and the hot endpoints beside Django, with one router and without WebSockets.
 
-Order of a request: TLS, then host and tenant, then the route. Django receives complete bodies of limited size, and a limited number of
-requests at once. The stream and the token endpoint do not wait for requests to Django.
+Order of a request: the check of TLS, then the route, then the host and its tenant. Django receives complete bodies of limited size, and a
+limited number of requests at once. The stream and the token endpoint do not wait for requests to Django.
 """
 
 from __future__ import annotations

@@ -48,9 +48,10 @@ class _Asker:
 
 
 def checked_issuer(connection: Connection, token: str, *, address: str) -> str:
-    """Check the token of a request and return its issuer. A token is accepted once. Raises `UpstreamFailed`, for the sign-in log.
+    """Check the token of a request and return its issuer. A token is accepted once.
 
-    `address` is the address of the endpoint for this connection: a token for another connection or another service is refused.
+    `address` is the address of the endpoint for this connection: a token for another connection or another service is refused. Raises
+    `UpstreamFailed` with a reason for the sign-in log.
     """
     asker = _asker(connection, token)
     claims = _claims(asker, token)

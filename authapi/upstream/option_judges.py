@@ -23,7 +23,7 @@ WSFED_STRATEGIES = ("adfs", "waad")
 
 
 def saml_problem(_strategy: str, options: Mapping[str, Any]) -> str | None:
-    """Return a sentence about an invalid option of a `samlp` connection, or None. Missing options are accepted."""
+    """Return a sentence about an invalid option of a SAML connection, or None. Missing options are accepted."""
     try:
         read = saml_options.read_options(options, allows_http=settings.OUTBOUND_ALLOW_HTTP)
         if read.metadata_xml:
@@ -36,7 +36,7 @@ def saml_problem(_strategy: str, options: Mapping[str, Any]) -> str | None:
 
 
 def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
-    """Return a sentence about an invalid option of an `adfs` or `waad` connection, or None."""
+    """Return a sentence about an invalid option of an `adfs` or `waad` connection of either protocol, or None."""
     if not wsfed_options.is_wsfed(strategy, options):
         return social_problem(strategy, options)
     try:

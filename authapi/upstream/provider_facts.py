@@ -29,7 +29,7 @@ _WORDS = {
 class Facts:
     """Values of this service to enter at the provider (`ours`), and known values of the provider (`theirs`): pairs of label and value.
 
-    `problem` names missing options.
+    `problem` says why values are missing: options are missing, or the metadata of the provider is unavailable.
     """
 
     ours: tuple[tuple[str, str], ...]

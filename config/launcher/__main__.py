@@ -14,7 +14,7 @@ from config.launcher.console import Console
 from config.launcher.control import NothingRuns
 from config.launcher.directories import strangers
 
-# Within this time, the service closes open streams and finishes running deliveries.
+# `make down` waits this long while the service closes open streams and finishes running deliveries.
 _STOP_SECONDS = 90.0
 
 

@@ -1,4 +1,4 @@
-"""Settings of a production process: all values come from the environment, and a missing value prevents the start."""
+"""Settings of a production process: all values come from the environment. Without each of the four key lists, it does not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of the pages in this package: their URLs, their frame, and the page to show after them."""
+"""The base of the pages in this package: their URLs, their layout, and the page to show after them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SitePages:
         return reverse(f"{self.site.name}:{name}", args=args)
 
     def page(self, request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> TemplateResponse:
-        """Return a page in the frame of the site."""
+        """Return a page with the header and the navigation of the site."""
         request.current_app = self.site.name
         own = {**self.site.each_context(request), "title": title, "subtitle": None, **context}
         return TemplateResponse(request, template, own, status=status)
