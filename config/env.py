@@ -218,7 +218,7 @@ def _hidden(name: str) -> str:
     try:
         content = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeError) as error:
-        # Name only the type of the error: the text of a decoding error contains bytes of the file, which may be a secret.
+        # Name only the type of the error: the text of a decoding error contains bytes of the file, and the file has a secret.
         raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read: {type(error).__name__}.") from None
     if not content:
         raise ImproperlyConfigured(f"{name}_FILE={path!r} is empty.")

@@ -19,7 +19,10 @@ class CannotStart(Exception):
 
 
 def check(options: Options) -> None:
-    """Raise `CannotStart` if a port is in use, or if the server at `DATABASE_URL` or `REDIS_URL` does not answer."""
+    """Raise `CannotStart` if a port is in use, if Daphne must run several processes, or if an outside server is unsuitable.
+
+    The outside servers are those at `DATABASE_URL` and `REDIS_URL`. They must answer, and PostgreSQL must be version 14 or newer.
+    """
     _check_port(options.port, "PORT")
     _check_port(options.scim_port, "SCIM_PORT")
     if options.web_server == "daphne" and options.web_processes > 1:

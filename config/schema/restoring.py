@@ -20,7 +20,7 @@ _WHILE_RESTORING = "SET LOCAL search_path = ''; SET LOCAL check_function_bodies 
 
 
 def restore_schema(connection: psycopg.Connection) -> bool:
-    """Restore the schema from the dump. Return whether it was restored; in both cases, the caller then applies the missing migrations.
+    """Restore the schema from the dump, and return whether it was restored. The caller then applies the missing migrations.
 
     Restores everything or nothing, in one transaction. Returns False if the database is not empty, if the dump has other sources or was
     made for another version of PostgreSQL, or if the server refuses a statement, such as creating an extension.
