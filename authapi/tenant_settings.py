@@ -226,7 +226,7 @@ def _typed(values: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: values.get(name, "") for name in _TEXTS},
         "allowed_logout_urls": tuple(values["allowed_logout_urls"]),
-        # Older versions accepted every language code. A language without a catalog is not used and not advertised.
+        # Older versions accepted every language code. A language without a catalogue is not used and not advertised.
         "enabled_locales": tuple(code for code in values["enabled_locales"] if code in LANGUAGES) or (DEFAULT,),
         **{name: timedelta(hours=values[name]) for name in LIFETIMES},
     }

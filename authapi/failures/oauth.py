@@ -28,7 +28,8 @@ class OAuthCase(Case):
         "access_denied",
         'Client is not authorized to access "{audience}". You need to create a "client-grant" associated to this API.',
     )
-    # All codes that are unknown, used, expired, or of another client get one error, and all such refresh tokens get one error.
+    # The same error for a code that is unknown, used, expired, or of another client, so that a client cannot learn which. Refresh tokens
+    # have one error for these cases, too.
     INVALID_CODE = 403, "invalid_grant", "Invalid authorization code"
     WRONG_REDIRECT_URI = 403, "invalid_grant", "The redirect_uri differs from the redirect_uri of the authorization request."
     WRONG_CODE_VERIFIER = 403, "invalid_grant", "Failed to verify code verifier"
@@ -37,7 +38,7 @@ class OAuthCase(Case):
     NO_SIGNING_SECRET = (
         403,
         "unauthorized_client",
-        "Id tokens of this client are signed with its secret, which is not stored. Rotate the secret.",
+        "The secret of this client cannot sign ID tokens, because the service stores only its hash. Rotate the secret.",
     )
     # RFC 6750, 3.1. `/userinfo` sends the next two errors with a `WWW-Authenticate: Bearer` challenge. The token endpoint never sends these
     # errors.
@@ -84,7 +85,7 @@ class OAuthCase(Case):
     CHAIN_TOO_LONG = 400, "invalid_request", "The subject token already went through {limit} exchanges."
     INTROSPECTION_DISABLED = 404, "endpoint_disabled", "Introspection of tokens is off at this tenant."
     INTROSPECTION_BY_PUBLIC_CLIENT = 403, "unauthorized_client", "Only a client that authenticates may introspect tokens."
-    REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter registration is not supported."
+    REGISTRATION_NOT_SUPPORTED = 400, "registration_not_supported", "The parameter `registration` is not supported."
     # The description is the text of the broken rule of the client's compliance level (`authapi.compliance.rules`).
     LEVEL_BREAKS_REQUEST = 400, "invalid_request", "{sentence}"
     LEVEL_BREAKS_CLIENT = 401, "invalid_client", "{sentence}"

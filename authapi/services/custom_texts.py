@@ -50,7 +50,7 @@ def custom_texts_of(*, tenant_id: str, prompt: str, language: str) -> dict[str, 
 
 
 def require_place(prompt: str, language: str) -> None:
-    """Raise `Invalid` if the prompt does not exist or the language has no catalog."""
+    """Raise `Invalid` if the prompt does not exist or the language has no catalogue."""
     if prompt not in PROMPTS and prompt not in UPSTREAM_PROMPTS:
         raise Invalid({"prompt": [f"Unknown prompt {_shown(prompt)}. Choose from {', '.join(PROMPTS)}."]})
     if language not in LANGUAGES:

@@ -1,4 +1,4 @@
-"""Refresh tokens: issues, exchanges and rotates them. A row stores the digest of its token, as a checksum, and never the token.
+"""Refresh tokens: issues, exchanges and rotates them. A row stores the digest of its token (`token_checksum`), never the token.
 
 During the leeway, the row of a rotated token also contains its successor, encrypted.
 
@@ -133,7 +133,7 @@ def renew(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshP
 
 
 def rotated(row: RefreshToken, policy: RefreshPolicy, *, now: datetime) -> str:
-    """Mark the token as replaced now, in a row that is not saved yet; return the text of its successor."""
+    """Change the columns of `row`: its token is replaced now. The caller saves the row. Returns the text of the new token."""
     text = new_secret()
     row.revoked, row.is_rotated, row.last_exchanged_at = now, True, now
     if policy.leeway:

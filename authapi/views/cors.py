@@ -1,4 +1,4 @@
-"""Cross-origin rules of the OAuth endpoints: which origins may read answers, with and without cookies, and which headers. Pure."""
+"""Cross-origin rules of the OAuth endpoints: which origins may read responses, with and without cookies, and which response headers they may read. Pure."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def _always(_row: Any) -> bool:
 
 @dataclass(frozen=True)
 class RowPage:
-    """A page below the address of a row. It needs the permission to view the row and `permission`."""
+    """A page below the address of a row. The account needs two permissions: to view the row, and the one in `permission`."""
 
     name: str
     label: str
@@ -64,7 +64,7 @@ class RowPagesAdmin(ObjectActionsAdmin[Row]):
         return response
 
     def address_of(self, name: str, row: models.Model) -> str:
-        """Return the address of one of these pages, or of a page of every row such as `change`."""
+        """Return the address of one of these pages, or of a page that every row has, such as `change`."""
         return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{name}", args=(quote(row.pk),))
 
     def _url_name(self, page: RowPage) -> str:

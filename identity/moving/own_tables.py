@@ -36,7 +36,7 @@ def declare() -> None:
 
 
 def _of_options(row: Connection) -> Mapping[Pointer, str]:
-    """Return the place (associated data) of each encrypted option.
+    """Return for each encrypted option the associated data of its encryption.
 
     An option that is not a text is stored as an object, with the encrypted value in the member `json`.
     """

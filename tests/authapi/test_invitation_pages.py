@@ -210,7 +210,7 @@ def test_a_refused_invitation_is_explained_at_the_field_of_the_tab(
     assert not Invitation.objects.of(acme.tenant_id).exists()
 
 
-def test_the_tab_refuses_applications_and_roles_of_other_tenants_and_organizations_and_offers_only_usable_applications(
+def test_the_tab_offers_only_usable_applications_and_refuses_foreign_applications_and_roles(
     browser: Browser, tenant: Tenant, client: Client, acme: Organization
 ) -> None:
     other = new_tenant()
@@ -290,7 +290,7 @@ def test_the_tab_does_not_show_the_invitation_link_and_links_to_the_page_that_ca
     assert f'href="{reverse(ADD)}?organization={acme.pk}"' in shown
 
 
-def test_the_tab_links_to_the_changes_of_open_invitations_and_each_change_redirects_back_to_the_tab(
+def test_the_tab_has_the_acts_of_open_invitations_and_each_act_returns_to_the_tab(
     browser: Browser, client: Client, acme: Organization
 ) -> None:
     row, ended = open_invitation(client, acme), open_invitation(client, acme, revoked_at=timezone.now())

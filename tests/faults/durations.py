@@ -1,4 +1,4 @@
-"""The seconds that longer fault tests take on an idle machine, with their fixtures.
+"""How long the longer fault tests take, in seconds, including their fixtures, on an idle machine.
 
 A run with a time limit starts only tests that fit into it.
 """

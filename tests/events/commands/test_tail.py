@@ -55,7 +55,7 @@ def test_json_lines_are_the_received_bytes(target: Target) -> None:
     assert "2  user.created" in done.stderr
 
 
-def test_type_patterns_are_accepted_and_readable_lines_in_a_pipe_have_no_color(target: Target) -> None:
+def test_the_command_selects_events_by_type_patterns_and_writes_no_color_into_a_pipe(target: Target) -> None:
     target.write("connection.created", "user.created", "group.member.added", "user.deleted")
     done = run("tail", *reached(target), "--since", "1h", "--type", "user.*", "--max", "2", EVENTS_TOKEN=target.token())
     assert [line.split("  ")[1].strip() for line in done.stdout.splitlines()] == ["user.created", "user.deleted"]
@@ -192,7 +192,7 @@ def test_an_expired_cursor_prints_instructions(target: Target) -> None:
     assert ids_in(run_line(command, EVENTS_TOKEN=token).stdout) == ids[2:]
 
 
-def test_the_command_ends_if_the_server_is_unreachable_for_the_time_of_give_up_after() -> None:
+def test_the_option_give_up_after_limits_how_long_the_command_tries_to_reach_the_server() -> None:
     with misbehaving(lambda _, wire: wire.hold()) as server:
         pass
     done = run("tail", server.url, "--give-up-after", "0.5", EVENTS_TOKEN="some-token")
