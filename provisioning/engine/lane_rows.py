@@ -89,8 +89,8 @@ waiting AS (
         coalesce(letter.rebuilt_body, e.body, letter.body) AS body, e.trace, letter.rebuilt_body IS NOT NULL AS is_rebuilt,
         s.destination_type, s.destination,
         d.redeliveries > 0 AND NOT d.is_forced AND letter.rebuilt_body IS NULL AND (
-            SELECT true FROM provisioning_delivery n
-            WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written LIMIT 1
+            SELECT true FROM provisioning_delivery n {_MANY}
+            WHERE n.stream_id = d.stream_id AND n.key = d.key AND n.position > d.position AND n.is_written ORDER BY n.position LIMIT 1
         ) IS NOT NULL AS is_superseded
     FROM lane CROSS JOIN stream s
     CROSS JOIN LATERAL (
