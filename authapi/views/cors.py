@@ -1,4 +1,4 @@
-"""Cross-origin rules of the OAuth endpoints: which origins may read responses, with and without cookies, and which response headers they may read. Pure."""
+"""Pure cross-origin rules of the OAuth endpoints: which origins may read responses, with and without cookies, and which headers."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from identity.services.failures import NotFound
 
 _LISTING = Listing("token_exchange_profiles", PROFILE_FIELDS, only_take=True)
 _READ, _CREATE, _UPDATE, _DELETE = (f"{verb}:token_exchange_profiles" for verb in ("read", "create", "update", "delete"))
-_NO_ACTIONS = "This service runs no tenant code to check subject tokens: send the members `subject_token` and `user` instead of `action_id`."
+_NO_ACTIONS = "This service runs no tenant code to check subject tokens: send `subject_token` and `user` instead of `action_id`."
 
 
 class TokenExchangeProfileEndpoint(Endpoint):
