@@ -87,7 +87,7 @@ def read_in_time(query: str, parameters: Sequence[Any] | None = None) -> list[tu
 
 
 def counted(rows: str) -> str:
-    """Return a query that counts rows, `MOST_COUNTED` at most; `rows` is the text after SELECT."""
+    """Return a query that counts rows, but not beyond `MOST_COUNTED`; `rows` is the text after SELECT."""
     return f"SELECT count(*) FROM (SELECT {rows} LIMIT {MOST_COUNTED}) counted"
 
 
@@ -107,7 +107,7 @@ def registered() -> list[DatabaseFigures]:
 EVENTS = DatabaseFigures(
     "events",
     [
-        Figure("outbox_unsequenced", f"Events that have no position yet, {MOST_COUNTED} at most.", counted("1 FROM events_outbox")),
+        Figure("outbox_unsequenced", f"Events that have no position yet, counted up to {MOST_COUNTED}.", counted("1 FROM events_outbox")),
         Figure(
             "outbox_watermark_age_seconds",
             "Age of the oldest event that has no position yet.",
@@ -133,10 +133,14 @@ EVENTS = DatabaseFigures(
             "SELECT max(extract(epoch FROM clock_timestamp() - xact_start)) FROM pg_stat_activity"
             " WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()",
         ),
-        Figure("tripwire_marks_waiting", f"Changes that no event describes yet, {MOST_COUNTED} at most.", counted("1 FROM events_mark")),
+        Figure(
+            "tripwire_marks_waiting",
+            f"Changes that no event describes yet, counted up to {MOST_COUNTED}.",
+            counted("1 FROM events_mark"),
+        ),
         Figure(
             "tripwire_swept",
-            "Events that the sweep recorded, for changes for which Django sent no signal.",
+            "Events that the sweep recorded because Django sent no signal for the change.",
             "SELECT count FROM events_tally WHERE name = 'swept'",
             is_counter=True,
         ),

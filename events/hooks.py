@@ -11,8 +11,8 @@ from typing import Protocol
 class Hold:
     """A consumer that still needs every event after `position`.
 
-    With `does_yield`, `make_way` ends the hold: it copies the events that the consumer needs. A dry run calls no `make_way`, and ignores
-    the hold.
+    With `does_yield`, `make_way` ends the hold: it copies the events that the consumer needs. A dry run does not call `make_way`, and
+    ignores such a hold.
     """
 
     position: int

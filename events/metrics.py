@@ -1,4 +1,4 @@
-"""Metrics of event streams that each process counts, named by the conventions of Prometheus.
+"""The metrics of event streams that each process counts. Their names follow the conventions of Prometheus.
 
 No metric has a label for a tenant, a client or an address: each value of such a label would add a series that never ends, and the metrics
 would disclose the activity of a tenant to others. `config.metrics` exposes these metrics; `events.figures` has the metrics whose values
@@ -25,7 +25,7 @@ EVENTS = Counter("sse_events", "Events written to connections of streams, counte
 BYTES = Counter("sse_bytes", "Bytes written to connections of streams.", registry=REGISTRY)
 REPLAY_EVENTS = Counter(
     "sse_replay_events",
-    "Events written to connections that were read from pages of the log, because the stream was behind; included in `sse_events`.",
+    "Events that a stream read from pages of the log because it was behind, and then wrote; included in `sse_events`.",
     registry=REGISTRY,
 )
 HEARTBEATS = Counter("sse_heartbeats", "Heartbeats written.", registry=REGISTRY)

@@ -14,7 +14,7 @@ from events.log.restoring import LogState
 
 HELP = """Tell the service that its database was restored, and begin a new epoch of each log.
 
-Run it once after a restore from backup, a recovery to a point in time or a failover that lost commits, before clients
+Run the command once after a restore from a backup, a recovery to a point in time or a failover that lost commits, before clients
 reach the service again. Restart web and worker processes that ran during the restore.
 
 Effects on each log:

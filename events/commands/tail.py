@@ -64,7 +64,7 @@ Exit status
   2    the command line is invalid, or the state file cannot be used
   3    the service refused: no permission, unknown host, invalid cursor
   4    the events after the cursor were pruned; the output says what to do
-  5    no connection, with --once or for the time of --give-up-after; or a certificate that does not verify
+  5    no connection: at the first try with --once, otherwise during --give-up-after; or a certificate that does not verify
   130  stopped by Ctrl+C
   143  stopped by SIGTERM"""
 
@@ -78,7 +78,7 @@ def add_arguments(parser: CommandParser) -> None:
         default=[],
         dest="types",
         metavar="TYPE",
-        help="only this type; repeatable; 'user.*' for all types of users",
+        help="only events of this type; repeatable; 'user.*' for every type of event about users",
     )
     start = what.add_mutually_exclusive_group()
     start.add_argument("--from", dest="cursor", metavar="CURSOR", help="resume after this offset")

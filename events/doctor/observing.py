@@ -32,7 +32,10 @@ class Patient:
         return self.send("GET", path, sent)
 
     def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None) -> Exchange:
-        """Send one request with the token; repeat it once if only its DPoP proof was refused. Raises `StreamError`."""
+        """Send one request with the token. Raises `StreamError`.
+
+        If the service refuses the DPoP proof of the request, the request is sent once more with a new proof.
+        """
         answer = self._sent(method, path, headers, body)
         if not self.credentials.must_repeat(answer):
             return answer

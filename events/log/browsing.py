@@ -24,7 +24,11 @@ Rows = QuerySet[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The conditions of a search. If `tenant_id` is None, all tenants match. If `roots` is None, any entity matches; if empty, none."""
+    """The conditions of a search.
+
+    If `tenant_id` is None, all tenants match. If `roots` is None, every entity matches; if `roots` is empty, no
+    entity matches.
+    """
 
     tenant_id: str | None
     type: str = ""

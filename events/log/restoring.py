@@ -57,8 +57,8 @@ def log_states(tenant_id: str | None = None) -> list[LogState]:
 def start_over(tenant_id: str) -> int | None:
     """Begin a new epoch of the log and reset every follower whose position is beyond the head, in one transaction.
 
-    Delivery streams at or below the head keep their positions, because the positions were restored together with the log. Returns the new
-    epoch, or None when the tenant has no log. Running processes notice the new epoch within a second and close the tenant's streams.
+    An event stream whose position is at or below the head keeps this position, because it was restored together with the log. Returns the
+    new epoch, or None if the tenant has no log. Running processes notice the new epoch within a second and close the tenant's streams.
     """
     values = {"tenant": tenant_id}
     with transaction.atomic(), connection.cursor() as cursor:

@@ -125,7 +125,10 @@ def _noted(database: psycopg.Connection[Any]) -> Fence | None:
 
 
 def _note(database: psycopg.Connection[Any], identity: Identity) -> tuple[bool, bool]:
-    """Store whether commits wait for a standby. Return this, and whether the server was recovered to a chosen point in time."""
+    """Store whether commits wait for a standby.
+
+    Return two facts: whether they wait, and whether the server was recovered to a chosen point in time.
+    """
     with database.transaction(), database.cursor() as cursor:
         # The commit of this row waits for the standby like the commits of numbering. If the row survives a failover, the numbered
         # events survive, too.

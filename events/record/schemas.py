@@ -22,7 +22,7 @@ _ORGANIZATION_MEMBER_ROLE = Shape({"organization": _ID, "user": _USER_ID, "role"
 
 
 def _group(*further: str) -> Variants:
-    """Return the schema of a group. A group has one of three types; each type has another field for the owner of the group."""
+    """Return the schema of a group: each of the three types has a different field for the owner of the group, or no such field."""
     owners: dict[str, tuple[str, ...]] = {"connection": ("connection_id",), "organization": ("organization_id",), "tenant": ()}
     return Variants("type", {name: GROUP.part("id", "type", *owner, *further, optional=("external_id",)) for name, owner in owners.items()})
 

@@ -38,7 +38,7 @@ class Wire(Protocol):
 
 
 def taking_over(scope: MutableMapping[str, Any]) -> Callable[[list[Header]], Wire] | None:
-    """Return a function that writes the head of a 200 response and returns its transport. Return None if the server has no extension."""
+    """Return a function that writes the head of a 200 response and returns its transport. Return None if the server does not offer one."""
     offered: Callable[[list[Header]], Wire] | None = scope.get("extensions", {}).get(_STREAM)
     return offered
 
@@ -90,7 +90,7 @@ def paced(send: Send) -> Send:
 
 
 def abort_connection(send: Callable[..., Any]) -> None:
-    """Drop the connection and its buffered bytes. Only Daphne permits this: its `send` is bound to the request, which has the transport."""
+    """Drop the connection and its buffered bytes. Works only on Daphne, whose `send` is bound to the request, which has the transport."""
     transport = getattr(getattr(_twisted_request(send), "channel", None), "transport", None)
     if transport is not None:
         transport.abortConnection()

@@ -26,7 +26,7 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
-    """Return the reason for which the stream must end, or None. Needs no messages about changes: `state` was read just now."""
+    """Return the reason for which the stream must end, or None. `state` was read just now, so no message about a change is needed."""
     held = stream.subscription
     status = state.tenant_statuses.get(held.tenant_id, _SUSPENDED)
     if status in STOPPED_STATUSES:
