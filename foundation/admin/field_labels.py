@@ -1,4 +1,5 @@
-"""Spells labels that Django derives from names in the source: abbreviations as usual, and choices with only the first word capitalized.
+"""Spells labels that Django derives from names in the source: abbreviations in their usual spelling, and in choices only the first word
+capitalized.
 
 The functions change only what pages show. Labels that are written in a model are part of its migrations and stay unchanged.
 """

@@ -69,7 +69,7 @@ def worded(base: type[FieldListFilter], words: Mapping[str, str]) -> type[FieldL
 
 
 def is_offered(model: type[models.Model], lookup: str, list_filter: Iterable[Any]) -> bool:
-    """Tell whether a URL lookup compares a field of `list_filter` with an allowed comparison.
+    """Tell whether the lookup in a URL is an allowed comparison, and its field is in `list_filter`.
 
     Patterns, parts of dates and other transforms are refused: no index serves them, and some fail in the database.
     """

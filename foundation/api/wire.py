@@ -1,4 +1,4 @@
-"""Responses: always JSON, for any `Accept` header, encoded once."""
+"""Renders each response as JSON, encoded once, without regard to the header `Accept`."""
 
 from __future__ import annotations
 

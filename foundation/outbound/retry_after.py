@@ -14,7 +14,7 @@ LONGEST_SECONDS = 24 * 3600.0
 def retry_after(
     headers: Mapping[str, str], now: datetime, *, shortest: float = SHORTEST_SECONDS, longest: float = LONGEST_SECONDS
 ) -> float | None:
-    """Return how many seconds the server asks the client to wait, limited to `shortest` to `longest`; None without a valid value."""
+    """Return how many seconds the server asks the client to wait: at least `shortest`, at most `longest`. None without a valid value."""
     value = next((text for name, text in headers.items() if name.lower() == "retry-after"), "").strip()
     if re.fullmatch(r"[0-9]{1,20}", value):
         return min(max(float(value), shortest), longest)

@@ -22,8 +22,8 @@ from identity.services.bulk_jobs import MOST_ROWS, start_bulk_job
 
 # Number of rows that one request can process within a few seconds.
 AT_ONCE = 100
-# If at most this many additional rows match by the time of the confirmation, or a tenth of the shown rows, no second confirmation is
-# needed.
+# After the page was shown, this many additional rows may match without a second confirmation. If a tenth of the shown rows is more, that
+# many rows may match.
 _FEW = 10
 _REFUSALS_SHOWN = 10
 _BY_JOB = (

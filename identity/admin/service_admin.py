@@ -84,7 +84,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """Save in one transaction, repeated on a deadlock. After a refusal, show the same input with its errors."""
+        """Save in one transaction, which is repeated after a deadlock. After a refusal, show the same input with its errors."""
         view = super().changeform_view
         if self.wants_proof(request, object_id) and (asked := asked_for_proof(request)) is not None:
             return asked

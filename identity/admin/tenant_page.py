@@ -38,12 +38,12 @@ class TenantPage:
         return reverse(f"{self.site.name}:{self.url_name}")
 
     def may_see(self, request: HttpRequest, *further: str) -> bool:
-        """Tell whether this account has the permission of the page and the further permissions."""
+        """Tell whether this account has the permission of the page and every permission in `further`."""
         staff = staff_of(request)
         return staff is not None and all(staff.has_perm(permission) for permission in (self.permission, *further))
 
     def for_tenant(self, view: TenantView, *further: str) -> Callable[..., HttpResponse]:
-        """Return `view` for the tenant in scope. Answers 403 without the permission of the page or the further permissions.
+        """Return `view` for the tenant in scope. Answers 403 if the account lacks the permission of the page or one in `further`.
 
         Redirects an operator who sees several tenants to the choice of a tenant.
         """

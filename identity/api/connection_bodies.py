@@ -49,7 +49,7 @@ class ConnectionToCreate(ConnectionSettings):
 
 
 class ConnectionToChange(ConnectionSettings):
-    """Name and strategy never change."""
+    """The members that a change of a connection can contain. Its name and strategy never change."""
 
 
 def cleared(body: dict[str, Any]) -> dict[str, Any]:

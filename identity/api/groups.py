@@ -30,7 +30,7 @@ _LISTING = Listing("groups", GROUP_FIELDS, only_take=True)
 
 
 class GroupToChange(Closed):
-    """Type and owner never change."""
+    """The members that a change of a group can contain. Its type and owner never change."""
 
     name = Text(required=False, max_length=128)
     external_id = Text(required=False, max_length=256, allow_null=True)

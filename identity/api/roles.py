@@ -26,7 +26,7 @@ _LISTING = Listing("roles", ROLE_FIELDS)
 
 
 class RoleToChange(Closed):
-    """Type and owner never change."""
+    """The members that a change of a role can contain. Its type and owner never change."""
 
     name = Text(required=False, max_length=50)
     description = Text(required=False, max_length=255, allow_blank=True, allow_null=True)

@@ -57,7 +57,7 @@ def browse(question: Question, place: Place | None = None) -> KeysetPage[AuditEn
 
 
 def exported(question: Question, form: Format) -> Iterator[str]:
-    """Yield the header line, if the format is CSV, then the entries, oldest first, in pages of `_AT_ONCE` entries."""
+    """Yield the entries, oldest first, in pages of `_AT_ONCE` entries. If the format is CSV, yield a header line first."""
     if form == "csv":
         yield heading_of(_FIELDS)
     write = record_of(_FIELDS) if form == "csv" else line_of(_FIELDS)

@@ -1,6 +1,7 @@
 """Deletes entries of the audit log that are older than the retention, in chunks.
 
-Only the removal of an import that was not opened deletes entries, too: the imported copies (`identity.moving.leaving`)."""
+Only one other operation deletes entries: the removal of an import that was not opened deletes the copies that the import brought
+(`identity.moving.leaving`)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ COMPONENTS: dict[str, Schema] = {
         "type": "object",
         "properties": {
             **dict.fromkeys(("user_id", "email", "name", "picture"), TEXT),
-            "roles": {"type": "array", "items": _MEMBER_ROLE, "description": "Only when named in `fields`."},
+            "roles": {"type": "array", "items": _MEMBER_ROLE, "description": "Present only if `fields` names it."},
         },
     },
 }
