@@ -68,14 +68,14 @@ def test_a_page_starts_after_the_cursor_and_contains_the_bounds_of_the_log(tenan
     assert _positions(_page(tenant, 5)) == []
 
 
-def test_a_page_is_limited_by_count_and_by_bytes_and_is_never_empty(tenant: Tenant) -> None:
+def test_a_page_has_a_limit_of_events_and_of_bytes_but_is_never_empty(tenant: Tenant) -> None:
     _filled(tenant, 6, size=1000)
     assert _positions(_page(tenant, 0, max_events=2)) == [1, 2]
     assert _positions(_page(tenant, 0, max_bytes=2500)) == [1, 2, 3]
     assert _positions(_page(tenant, 3, max_bytes=1)) == [4]
 
 
-def test_several_tenants_are_read_together_and_a_failure_affects_only_its_tenant(tenant: Tenant) -> None:
+def test_a_failure_for_one_tenant_leaves_the_pages_of_other_tenants_unchanged(tenant: Tenant) -> None:
     other, pruned, gone = new_tenant(), new_tenant(), new_tenant()
     for filled in (tenant, other, pruned):
         _filled(filled, 4)
@@ -104,7 +104,7 @@ def test_reading_one_tenant_gives_the_same_result_as_reading_several_tenants(ten
 
 
 @pytest.mark.parametrize("cursor", [Cursor(1, 0), Cursor(1, 1), Cursor(2, 3), Cursor(0, 3), Cursor(1, 6)])
-def test_a_cursor_below_the_floor_above_the_head_or_of_another_epoch_has_expired(tenant: Tenant, cursor: Cursor) -> None:
+def test_a_cursor_outside_the_bounds_or_of_another_epoch_has_expired(tenant: Tenant, cursor: Cursor) -> None:
     _filled(tenant, 5)
     _pruned(tenant, 2)
     with pytest.raises(CursorExpired):
@@ -156,7 +156,7 @@ def test_concurrent_queries_for_bounds_get_their_own_answers(tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize(("minutes", "position"), [(-600, 0), (0, 0), (1, 0), (1.5, 1), (3, 2), (5, 4), (5.1, 5), (9999, 5)])
-def test_a_time_maps_to_the_cursor_before_the_first_event_at_or_after_it(tenant: Tenant, minutes: float, position: int) -> None:
+def test_a_time_gives_the_cursor_before_the_first_event_from_this_time_on(tenant: Tenant, minutes: float, position: int) -> None:
     _filled(tenant, 5)
     assert _start_at(tenant, minutes) == Cursor(1, position)
 
@@ -167,7 +167,7 @@ def test_a_cursor_for_a_time_starts_before_all_events_of_that_time(tenant: Tenan
     assert _start_at(tenant, 2) == Cursor(1, 1)
 
 
-def test_a_time_has_expired_only_if_an_event_at_or_after_it_was_pruned(tenant: Tenant) -> None:
+def test_a_time_has_expired_only_if_an_event_from_this_time_on_was_pruned(tenant: Tenant) -> None:
     _filled(tenant, 5)
     _pruned(tenant, 3)
     for gone in (-600, 3):
@@ -196,12 +196,12 @@ def test_concurrent_readers_raise_the_epoch_once(tenant: Tenant, caplog: pytest.
     assert caplog.text.count(f"the log of {tenant.pk} was restored to an earlier state") == 1
 
 
-def test_the_heads_of_several_logs_are_read_together_and_deleted_tenants_are_left_out(tenant: Tenant) -> None:
+def test_reading_the_heads_of_several_logs_leaves_out_deleted_tenants(tenant: Tenant) -> None:
     _filled(tenant, 2)
     assert _ask(lambda log: log.heads([tenant.pk, "nobody"])) == {tenant.pk: Cursor(1, 2)}
 
 
-def test_only_a_cursor_of_the_same_epoch_beyond_the_head_proves_that_events_were_lost() -> None:
+def test_a_cursor_proves_a_loss_only_beyond_the_head_of_its_own_epoch() -> None:
     bounds = Bounds(epoch=2, head=9, floor=4, floor_recorded_at=None, stream_id="est_x")
     assert bounds.end == Cursor(2, 9)
     assert bounds.refutes(Cursor(2, 10))

@@ -96,9 +96,7 @@ def test_a_reader_that_follows_row_ids_misses_an_event_that_commits_late(tenant:
     assert pages == [*first_page, late.pk]
 
 
-def test_concurrent_writers_rollbacks_and_two_numberers_leave_no_gap_and_keep_the_order(
-    tenant: Tenant, database_connection: Connection
-) -> None:
+def test_two_numberers_leave_no_gap_and_keep_the_order_of_concurrent_writers(tenant: Tenant, database_connection: Connection) -> None:
     made = [users.create_user(tenant_id=tenant.pk, connection=database_connection, name=f"user {index}") for index in range(4)]
     done = threading.Event()
 
@@ -143,7 +141,7 @@ def test_positions_are_written_to_disk_before_any_reader_sees_them(
         assert is_flushed
 
 
-def test_a_numberer_that_waited_for_a_locked_log_numbers_the_events_committed_during_the_wait(
+def test_a_numberer_numbers_events_that_are_committed_while_it_waits_for_a_log(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection
 ) -> None:
     number_tenant(tenant.pk)
@@ -210,7 +208,7 @@ def test_a_burst_of_one_tenant_delays_another_tenant_by_at_most_one_batch(
     assert ours[-1] == (tenant.pk, 23)
 
 
-def test_an_idle_transaction_that_locks_a_log_delays_other_logs_by_a_fraction_of_a_second(
+def test_an_idle_transaction_that_locks_a_log_delays_other_logs_only_briefly(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = TenantFactory.create(id=f"{tenant.pk}-b", name="other", host=f"b.{tenant.pk}.example.test")

@@ -60,7 +60,7 @@ def test_the_page_without_open_streams_explains_how_to_open_a_stream(browser: Cl
     assert "read:events" in page
 
 
-def test_an_open_stream_is_shown_with_its_client_filter_position_and_bytes(browser: Client, target: Target) -> None:
+def test_the_page_shows_the_details_of_an_open_stream(browser: Client, target: Target) -> None:
     with target.subscribe({"event_type": ["user.created", "user.deleted"]}) as stream:
         stream.opened()
         target.write("user.created", "user.updated")
@@ -75,7 +75,7 @@ def test_an_open_stream_is_shown_with_its_client_filter_position_and_bytes(brows
     assert reverse("admin:authapi_client_change", args=(target.client.pk,)) in page
 
 
-def test_a_stream_is_closed_after_a_confirmation_and_an_audit_entry_is_added(
+def test_closing_a_stream_requires_a_confirmation_and_adds_an_audit_entry(
     browser: Client, target: Target, caplog: pytest.LogCaptureFixture
 ) -> None:
     with target.subscribe() as stream:

@@ -47,7 +47,7 @@ def test_a_document_without_a_change_records_no_event(tenant: Tenant, database_c
         assert record_document(USER, str(user.pk)) == 0
 
 
-def test_recording_a_document_keeps_the_mark_of_a_document_with_the_same_key_in_another_table(tenant: Tenant) -> None:
+def test_recording_a_document_keeps_marks_with_the_same_key_in_other_tables(tenant: Tenant) -> None:
     organization = make_organization(tenant)
     same_key, other = (
         Group.all_tenants.create(id=key, tenant_id=tenant.pk, name=key, type="tenant") for key in (organization.pk, new_group_id())
@@ -64,7 +64,7 @@ def test_recording_a_document_keeps_the_mark_of_a_document_with_the_same_key_in_
     assert not Mark.objects.filter(document_key=organization.pk).exists()
 
 
-def test_recording_a_changed_and_an_unchanged_document_of_different_tables_records_one_event(
+def test_of_two_documents_in_different_tables_only_the_changed_one_records_an_event(
     tenant: Tenant, database_connection: Connection
 ) -> None:
     user, organization = make(tenant, database_connection), make_organization(tenant)
@@ -189,9 +189,7 @@ def test_deleting_a_user_with_linked_identities_is_one_event(tenant: Tenant, dat
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_a_value_that_some_client_libraries_read_as_the_end_of_a_stream_is_stored_escaped(
-    tenant: Tenant, database_connection: Connection
-) -> None:
+def test_a_value_that_would_end_a_stream_in_some_clients_is_stored_escaped(tenant: Tenant, database_connection: Connection) -> None:
     make(tenant, database_connection, name="[DONE]")
     body = bytes(Event.objects.filter(tenant_id=tenant.pk, type="user.created").get().body)
     assert b"[DONE]" not in body

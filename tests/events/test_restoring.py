@@ -114,7 +114,7 @@ def test_the_command_shows_counts_and_changes_nothing_without_confirmation(tenan
 
 
 @pytest.mark.parametrize("damage", ["UPDATE events_head SET position = 9", "DELETE FROM events_logentry"])
-def test_a_log_with_inconsistent_head_and_entries_is_refused(tenant: Tenant, damage: str) -> None:
+def test_a_log_whose_head_and_entries_disagree_is_refused(tenant: Tenant, damage: str) -> None:
     fill_log(tenant.pk, 3, recorded_at=NOW)
     with connection.cursor() as cursor:
         cursor.execute(f"{damage} WHERE tenant_id = %s", [tenant.pk])

@@ -10,5 +10,5 @@ from events.record.schemas import check_data
 
 
 @pytest.mark.parametrize("event_type", EVENT_TYPES)
-def test_the_sample_data_of_an_event_type_matches_its_schema_and_has_no_other_members(event_type: str) -> None:
+def test_the_sample_data_of_an_event_type_matches_its_closed_schema(event_type: str) -> None:
     check_data(event_type, sample_data(event_type, tenant_id="acme", time="2026-01-01T00:00:00.000Z"))

@@ -155,7 +155,7 @@ class EveryWayToWrite(RuleBasedStateMachine):
 
 @pytest.mark.sized
 @pytest.mark.timeout(600)
-def test_the_events_applied_in_order_give_the_contents_of_the_tables_for_every_kind_of_write(committed_db: None) -> None:
+def test_events_applied_in_order_give_the_tables_after_every_kind_of_write(committed_db: None) -> None:
     run_state_machine_as_test(
         EveryWayToWrite,
         settings=settings(max_examples=sized(4, deep=24), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),

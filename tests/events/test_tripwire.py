@@ -102,7 +102,7 @@ def test_a_raw_sql_delete_records_a_deletion_with_the_complete_profile(tenant: T
     assert event["data"]["context"]["connection"]["name"] == "people"
 
 
-def test_without_signals_the_deletion_of_a_user_is_recorded_before_the_deletion_of_its_connection(
+def test_the_sweep_records_the_deletion_of_a_user_before_that_of_its_connection(
     tenant: Tenant, user: User, database_connection: Connection
 ) -> None:
     run_sql("DELETE FROM identity_user WHERE id = %s", user.pk)
@@ -227,7 +227,7 @@ def test_the_sweep_skips_a_document_locked_by_another_transaction(tenant: Tenant
         pytest.param("UPDATE events_mark SET image = image WHERE document_key = %s::text", id="the mark"),
     ],
 )
-def test_the_sweep_does_not_wait_for_a_transaction_that_locks_a_row_or_its_mark(
+def test_the_sweep_does_not_wait_for_a_locked_row_or_a_locked_mark(
     tenant: Tenant, user: User, change: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     run_sql("UPDATE identity_user SET given_name = 'Augusta' WHERE id = %s", user.pk)
@@ -327,7 +327,7 @@ def test_a_document_that_cannot_be_recorded_keeps_its_mark_and_is_not_counted(
     assert not Mark.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_changes_that_cannot_be_recorded_do_not_prevent_a_later_sweep_from_recording_newer_changes(
+def test_a_later_sweep_records_newer_changes_although_older_changes_cannot_be_recorded(
     tenant: Tenant, user: User, database_connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Python cannot represent this time.
@@ -365,7 +365,7 @@ def test_the_check_reports_a_missing_trigger_and_a_migration_installs_it(committ
 
 
 @pytest.mark.parametrize("name", ["EVENT_ATTRIBUTE_PREFIX", "EVENT_SOURCE_NAMESPACE"])
-def test_a_change_of_a_setting_for_names_in_events_is_reported_if_a_log_has_events(
+def test_a_changed_setting_for_names_in_events_is_reported_if_events_exist(
     tenant: Tenant, user: User, settings: Settings, name: str
 ) -> None:
     assert check_spelling(["default"]) == []

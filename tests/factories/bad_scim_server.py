@@ -30,17 +30,19 @@ class WorkerDied(BaseException):
 class Manners:
     """How the server deviates from the standard."""
 
-    # How a search by `externalId` matches: exactly, every account (ignored), as a regular expression (pattern), the `userName` instead, no
-    # account (nothing), or with an error (refused).
+    # How a search by `externalId` matches: `exact`; `ignored` (it matches every account); `pattern` (as a regular expression);
+    # `user_name` (it matches the `userName` instead); `nothing` (it matches no account); `refused` (it gets an error).
     key_filter: str = "exact"
-    # How a search by `userName` matches: exactly, without regard to case (folded), every account (ignored), or as a regular expression.
+    # How a search by `userName` matches: `exact`; `folded` (without regard to case); `ignored` (it matches every account); `pattern` (as
+    # a regular expression).
     name_filter: str = "exact"
-    # What happens to `externalId`: kept, hidden (searches match it, responses never show it), dropped, or echoed (dropped, but shown in
-    # responses to writes).
+    # What happens to `externalId`: `kept`; `hidden` (searches match it, but responses never show it); `dropped`; `echoed` (dropped, but
+    # shown in responses to writes).
     keys: str = "kept"
-    # The shown creation time: real, constant, absent, unsteady (another time in each response), or rounded (in responses to reads).
+    # The shown creation time: `real`; `constant`; `absent`; `unsteady` (a different time in each response); `rounded` (in responses to
+    # reads).
     created: str = "real"
-    # The ids of new accounts: counted, given_again (the lowest free number), or names (the `userName`).
+    # The ids of new accounts: `counted`; `given_again` (the lowest free number); `names` (the `userName`).
     ids: str = "counted"
     has_unique_names: bool = True
     refuses_quotes: bool = False
@@ -53,7 +55,8 @@ class Manners:
 class Fate:
     """The failure at request number `at` of a run: the response is lost (`lost`), the worker dies (`death`), or status 500 (`error`).
 
-    `has_acted` tells whether the server handles the request before the failure. If it does, the failure `error` is a lost response, too.
+    `has_acted` tells whether the server handles the request before the failure. If it does, a failure of the kind `error` loses the
+    response, too.
     """
 
     at: int = -1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def longest_seconds(*, delays: Sequence[float], jitter: float, lease: float, nudge: float, sweep: float) -> float:
-    """Return the seconds after which an event is delivered, skipped or dead, if no earlier event of its document is waiting.
+    """Return the seconds after which an event is delivered, skipped or a dead letter, if no earlier event of its document is waiting.
 
     Each attempt lasts at most its lease, even if its worker is killed. A message makes a worker start an attempt. If this message is lost,
     the attempt begins after the message counts as lost and the next sweep has sent another message. Before the first attempt, the message

@@ -29,7 +29,7 @@ def is_settled(stream: EventStream) -> bool:
 def assert_nothing_lost(stream: EventStream, directory: Path, *, after: int = 0) -> None:
     """Assert I9: each event after this position has one delivery.
 
-    The destination accepted the event, or the delivery is dead or superseded. In the last two cases, a reason is stored.
+    The destination accepted the event, or the delivery is superseded or a dead letter. In the last two cases, a reason is stored.
     """
     deliveries = list(Delivery.objects.filter(stream_id=stream.pk).order_by("position"))
     with connection.cursor() as cursor:

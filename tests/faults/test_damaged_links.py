@@ -68,9 +68,7 @@ def goes_on(world: World, tenant: Seeded, following: Following) -> None:
     following.all_at(place._replace(position=place.position + 10), seconds=60)
 
 
-def test_a_flipped_byte_on_an_encrypted_network_link_to_the_database_is_an_error_and_never_a_wrong_event(
-    world: World, following: Following
-) -> None:
+def test_a_flipped_byte_on_an_encrypted_link_to_the_database_causes_no_wrong_event(world: World, following: Following) -> None:
     tenant = world.tenant()
     # The private server does not support TLS, so a proxy in front of it decrypts.
     with Proxy(database_socket(world), tls=server_side(world)) as server, Proxy(server.address) as link:
@@ -89,7 +87,7 @@ def test_a_flipped_byte_on_an_encrypted_network_link_to_the_database_is_an_error
     assert_holds(world.history(tenant, [writers], following.readers))
 
 
-def test_flipped_bytes_on_the_network_link_to_redis_change_no_stream(world: World, following: Following) -> None:
+def test_flipped_bytes_on_the_link_to_redis_change_no_stream(world: World, following: Following) -> None:
     tenant = world.tenant()
     epoch = world.head(tenant).epoch
     with Proxy(redis_socket(world)) as link:
@@ -109,7 +107,7 @@ def test_flipped_bytes_on_the_network_link_to_redis_change_no_stream(world: Worl
     assert_holds(world.history(tenant, [writers], following.readers))
 
 
-def test_flipped_bytes_on_the_network_link_to_the_broker_lose_and_repeat_no_delivery(
+def test_flipped_bytes_on_the_link_to_the_broker_neither_lose_nor_repeat_a_delivery(
     tenant: Tenant, start_worker: Callable[..., Worker], directory: Path, redis_server: RedisServer
 ) -> None:
     stream = make_stream(tenant)
@@ -139,7 +137,7 @@ def test_flipped_bytes_on_the_network_link_to_the_broker_lose_and_repeat_no_deli
     [(b"*?\r\n", True), (b"*1\r\n$6\r\nBRPOQ!\r\n", False)],
     ids=["a response that cannot be read", "a command that the broker refuses"],
 )
-def test_a_worker_connects_again_after_damaged_bytes_on_the_network_link_to_the_broker(
+def test_a_worker_connects_again_after_damaged_bytes_on_the_link_to_the_broker(
     tenant: Tenant, start_worker: Callable[..., Worker], redis_server: RedisServer, damage: bytes, is_response: bool
 ) -> None:
     stream = make_stream(tenant)
@@ -154,7 +152,7 @@ def test_a_worker_connects_again_after_damaged_bytes_on_the_network_link_to_the_
     assert not DeadLetter.objects.filter(stream_id=stream.pk).exists()
 
 
-def test_streams_and_requests_continue_over_a_slow_network_link_to_the_database(world: World, following: Following) -> None:
+def test_streams_and_requests_continue_over_a_slow_link_to_the_database(world: World, following: Following) -> None:
     tenant = world.tenant()
     with Proxy(database_socket(world)) as link:
         link.delay_seconds = _LATENCY_SECONDS

@@ -45,7 +45,7 @@ def _is_settled(stream_id: str) -> bool:
 
 
 @pytest.mark.parametrize("failpoint", ["dispatching", "dispatched", "claimed", "ran", "settling", "settled", "failing"])
-def test_no_event_is_lost_or_reordered_when_a_worker_process_is_killed_at_a_step(
+def test_a_worker_that_is_killed_at_a_step_never_loses_or_reorders_an_event(
     failpoint: str, tenant: Tenant, start_worker: StartWorker, directory: Path
 ) -> None:
     stream = make_stream(tenant)

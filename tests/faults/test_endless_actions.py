@@ -22,7 +22,7 @@ pytestmark = pytest.mark.fault
 
 
 @pytest.mark.parametrize("way", ["loop", "sleep"])
-def test_a_worker_interrupts_an_action_at_the_end_of_its_budget_and_keeps_its_process(
+def test_a_worker_interrupts_an_action_at_the_end_of_its_budget_and_continues(
     way: str, tenant: Tenant, database_connection: Connection, start_worker: Callable[..., Worker]
 ) -> None:
     action = create_action(tenant_id=tenant.pk, name="endless", entry_point_path=ENTRY_POINT, secrets={"WAY": way}, deploy=True)

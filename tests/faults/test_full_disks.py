@@ -71,9 +71,7 @@ def test_writers_get_errors_while_the_data_disk_is_full_and_continue_afterwards(
     assert_holds(client.added_to(disks.history(tenant, [writers], following.readers)))
 
 
-def test_no_acknowledged_change_is_lost_when_the_full_disk_of_the_write_ahead_log_stops_the_server(
-    disks: DiskWorld, following: Following
-) -> None:
+def test_a_full_disk_of_the_write_ahead_log_loses_no_acknowledged_change(disks: DiskWorld, following: Following) -> None:
     tenant = disks.tenant()
     with disks.web() as web, disks.writers(tenant, 2, think=0.01) as writers:
         following.add(Follower("stream", tenant, lambda: web.address))
@@ -95,7 +93,7 @@ def test_no_acknowledged_change_is_lost_when_the_full_disk_of_the_write_ahead_lo
     assert_holds(client.added_to(disks.history(tenant, [writers], following.readers)))
 
 
-def test_no_acknowledged_change_is_lost_when_the_disk_fails_to_flush(image: ImageWorld, following: Following) -> None:
+def test_a_disk_that_fails_to_flush_loses_no_acknowledged_change(image: ImageWorld, following: Following) -> None:
     tenant = image.tenant()
     with image.web() as web, image.writers(tenant, 2, think=0.01) as writers:
         following.add(Follower("stream", tenant, lambda: web.address))

@@ -79,7 +79,7 @@ def parts_done(tenant: Tenant) -> int:
     return TenantMove.objects.get(pk=tenant.pk).parts_done
 
 
-def test_a_killed_export_and_a_killed_import_continue_and_every_row_arrives(whole: Tenant, target: Target, tmp_path: Path) -> None:
+def test_every_row_arrives_although_the_export_and_the_import_are_killed(whole: Tenant, target: Target, tmp_path: Path) -> None:
     place = (str(tmp_path / "archive"), "--journey-key", str(tmp_path / "key"))
     before = counts(whole.pk)
     here = Commands(tmp_path)

@@ -40,8 +40,8 @@ def stream(tenant: Tenant, server: RealServer, start_worker: Callable[..., Worke
     return create_stream(tenant_id=tenant.pk, subscriptions=types, destination_type="action", destination={"action_id": str(action.pk)})
 
 
-# Killed at `doubted`: the doubt is stored, the create request not sent. `ran`: the server has responded. `settled`: outcome and link are
-# stored.
+# The state at each failpoint. `doubted`: the doubt is stored, but the create request is not sent. `ran`: the server has responded.
+# `settled`: the outcome and the link are stored.
 @pytest.mark.parametrize("failpoint", ["doubted", "ran", "settled"])
 def test_a_worker_killed_during_a_create_leaves_one_account_that_gets_later_changes(
     failpoint: str, tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, directory: Path
@@ -66,7 +66,7 @@ def test_a_worker_killed_during_a_create_leaves_one_account_that_gets_later_chan
 
 
 @pytest.mark.parametrize("failpoint", ["ran", "settled"])
-def test_a_worker_killed_during_a_deletion_leaves_no_account_and_its_link_ends(
+def test_a_worker_killed_during_a_deletion_leaves_no_account_and_no_valid_link(
     failpoint: str, tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, directory: Path
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test", name="Ada")

@@ -170,9 +170,7 @@ def written(world: ArchivingWorld, tenant: Seeded) -> Place:
 
 
 @pytest.mark.parametrize("is_confirmed", [True, False], ids=["with step 4", "without step 4"])
-def test_a_restore_to_a_point_in_time_has_every_earlier_commit_and_refuses_cursors_of_the_lost_period(
-    disaster: Disaster, is_confirmed: bool
-) -> None:
+def test_a_restore_to_a_point_in_time_keeps_earlier_commits_and_refuses_later_cursors(disaster: Disaster, is_confirmed: bool) -> None:
     world, tenant = disaster.world, disaster.tenant
     world.restore(disaster.point)
     disaster.assert_restored()

@@ -61,7 +61,7 @@ def bury_everything(tenant: Tenant, stream: EventStream, directory: Path) -> Non
 
 
 @pytest.mark.parametrize("failpoint", ["dispatching", "dispatched", "claiming", "claimed", "ran", "settled"])
-def test_no_event_is_lost_when_a_worker_is_killed_at_a_step_of_a_successful_delivery(
+def test_a_worker_killed_at_a_step_of_a_successful_delivery_loses_no_event(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     (directory / failpoint).touch()
@@ -74,7 +74,7 @@ def test_no_event_is_lost_when_a_worker_is_killed_at_a_step_of_a_successful_deli
 
 
 @pytest.mark.parametrize("failpoint", ["failing", "failed", "burying", "buried"])
-def test_no_event_is_lost_when_a_worker_is_killed_at_a_step_of_a_failed_delivery(
+def test_a_worker_killed_at_a_step_of_a_failed_delivery_loses_no_event(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     (directory / failpoint).touch()
@@ -90,7 +90,7 @@ def test_no_event_is_lost_when_a_worker_is_killed_at_a_step_of_a_failed_delivery
 
 
 @pytest.mark.parametrize("failpoint", ["tripped", "held", "probed"])
-def test_no_event_is_lost_when_a_worker_is_killed_while_a_stream_is_held_or_resumed(
+def test_a_worker_killed_while_a_stream_is_held_or_resumed_loses_no_event(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     """The failpoint `tripped` is before the hold, `held` between the hold and the release of the claim, `probed` before the resumption."""
@@ -116,7 +116,7 @@ def test_no_event_is_lost_when_a_worker_is_killed_while_a_stream_is_held_or_resu
 
 
 @pytest.mark.parametrize("failpoint", ["redelivering", "redelivered"])
-def test_no_event_is_lost_when_a_process_is_killed_while_it_redelivers_dead_letters(
+def test_a_process_killed_while_it_redelivers_dead_letters_loses_no_event(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path, redis_server: RedisServer
 ) -> None:
     start_worker(**QUICK)
@@ -161,7 +161,7 @@ def redeliver_all(stream: EventStream, rate: int = 100) -> Job:
 
 
 @pytest.mark.parametrize("failpoint", ["redelivering", "redelivered", "claimed", "ran", "settling", "settled"])
-def test_no_event_is_lost_when_a_worker_is_killed_during_a_redelivery_job(
+def test_a_worker_killed_during_a_redelivery_job_loses_no_event(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path
 ) -> None:
     start_worker(**QUICK, EVENTS_SWEEPER_ENABLED="1")
@@ -205,7 +205,7 @@ def test_a_job_canceled_after_its_worker_was_killed_redelivers_nothing_more(
 
 
 @pytest.mark.parametrize("failpoint", ["alert_taken", "alert_sent"])
-def test_a_kill_while_an_alert_is_sent_repeats_no_alert_and_deliveries_continue(
+def test_a_worker_killed_while_it_sends_an_alert_repeats_no_alert(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path, settings: Settings
 ) -> None:
     """An alert is sent at most once. If a kill loses the alert, the next period repeats it (ADR 0053)."""

@@ -81,7 +81,7 @@ async def _cut(follower: Follower, wire: bytes) -> Session | None:
     return follower.sessions[0] if follower.sessions else None
 
 
-def test_a_client_whose_connection_is_cut_at_any_byte_reads_exactly_the_log_after_it_resumes(world: World) -> None:
+def test_a_client_that_resumes_after_a_cut_at_any_byte_reads_exactly_the_log(world: World) -> None:
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 1, count=20, think=0.0) as writers:
         writers.wait()

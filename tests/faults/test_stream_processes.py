@@ -33,9 +33,7 @@ def _slots_within_limit(world: World, tenant: Seeded, until: float) -> int:
     return most
 
 
-def test_the_slots_of_a_killed_process_are_freed_within_the_lease_and_the_limit_is_never_exceeded(
-    world: World, following: Following
-) -> None:
+def test_the_slots_of_a_killed_process_are_freed_without_exceeding_the_limit(world: World, following: Following) -> None:
     tenant = world.tenant()
     limit = {"EVENTS_MAX_CONNECTIONS_PER_TENANT": str(LIMIT), "EVENTS_LEASE_SECONDS": str(LEASE_SECONDS)}
     with world.two_webs(**limit) as webs, Proxy(*(web.address for web in webs)) as balancer:
@@ -118,7 +116,7 @@ def test_two_hundred_streams_continue_after_many_restarts(world: World, followin
     assert_holds(world.history(tenant, [writers], following.readers))
 
 
-def test_no_event_is_lost_or_repeated_when_web_processes_and_writers_are_killed_at_random(world: World, following: Following) -> None:
+def test_random_kills_of_web_processes_and_writers_never_lose_or_repeat_an_event(world: World, following: Following) -> None:
     tenant = world.tenant()
     with ExitStack() as stack, Proxy() as balancer:
         webs = [stack.enter_context(world.web()) for _ in range(2)]

@@ -73,7 +73,7 @@ def test_rows_with_an_error_are_shown_as_they_were_entered() -> None:
         (" [] ", []),
     ],
 )
-def test_a_text_that_looks_like_json_is_stored_as_json_and_other_text_as_a_string(text: str, value: Any) -> None:
+def test_a_text_is_stored_as_a_json_value_if_it_is_valid_json(text: str, value: Any) -> None:
     form = rows(("plan", text), ("", ""))
     assert form.is_valid()
     assert form.cleaned_data["kept"] == {"plan": value}
@@ -114,7 +114,7 @@ def test_a_json_object_is_accepted_as_the_value_of_the_field_instead_of_rows() -
 
 
 @pytest.mark.parametrize("text", ["[1]", "7", "{"])
-def test_a_value_of_the_field_that_is_no_json_object_is_refused_and_shown_again(text: str) -> None:
+def test_a_text_in_place_of_rows_that_is_no_json_object_is_refused(text: str) -> None:
     form = _Form({"kept": text})
     assert not form.is_valid()
     assert text in "".join(form.as_p().split())

@@ -76,14 +76,14 @@ def test_a_commit_during_which_the_database_connection_fails_is_reported_as_in_d
     assert not Tally.objects.filter(name="in doubt").exists()
 
 
-def test_a_database_connection_that_fails_before_the_commit_raises_no_error_of_a_commit_in_doubt(committed_db: None) -> None:
+def test_a_failure_before_the_commit_is_not_reported_as_in_doubt(committed_db: None) -> None:
     with pytest.raises(OperationalError) as failed:
         write_after_the_server_died()
 
     assert not isinstance(failed.value, CommitInDoubt)
 
 
-def test_the_error_for_a_commit_in_doubt_says_that_the_change_may_have_been_saved() -> None:
+def test_the_error_for_a_commit_in_doubt_says_that_it_may_have_succeeded() -> None:
     answer = exception_handler(CommitInDoubt(), {})
 
     assert answer.status_code == 503

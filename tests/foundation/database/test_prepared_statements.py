@@ -71,7 +71,7 @@ def test_an_answer_of_any_size_is_complete(count: int) -> None:
     assert [number for number, _ in rows] == list(range(1, count + 1))
 
 
-def test_an_error_of_the_server_has_the_class_of_psycopg_and_the_next_statement_works() -> None:
+def test_an_error_of_the_server_has_its_usual_class_and_the_next_statement_works() -> None:
     async def story(pool: Pool) -> list[tuple[Any, ...]]:
         with pytest.raises(errors.DivisionByZero):
             await _rows(pool, WRONG, 1)
@@ -119,7 +119,7 @@ def test_an_idle_connection_that_the_server_closed_is_replaced_before_the_next_s
     _with(story)
 
 
-def test_the_end_of_an_idle_connection_is_noticed_together_with_the_message_that_announces_it() -> None:
+def test_one_read_notices_the_closing_message_and_the_end_of_a_connection() -> None:
     async def story(pool: Pool) -> None:
         [(pid,)] = await _rows(pool, PID, 1)
         # The loop stands still until the server has sent its message and closed the connection. Then it reads the socket once.
@@ -144,7 +144,7 @@ def test_a_free_connection_is_reused_and_each_concurrent_statement_gets_its_own_
     _with(story)
 
 
-def test_a_loop_that_closes_before_its_pool_does_not_wait_for_a_connection_that_opens() -> None:
+def test_a_loop_that_closes_does_not_wait_for_a_connection_that_opens() -> None:
     async def begun(port: int, has_connected: asyncio.Event) -> None:
         pool = LinePool(conninfo=f"host=127.0.0.1 port={port} dbname=silent", min_size=1, open=False)
         await pool.open()

@@ -53,7 +53,7 @@ def test_reading_from_a_closed_connection_raises_an_error_instead_of_returning_n
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_sending_and_running_a_script_raise_the_same_database_error_and_the_next_script_works() -> None:
+def test_a_failed_script_raises_the_same_error_whether_it_is_sent_or_run() -> None:
     with pytest.raises(DatabaseError, match="division by zero"):
         run_script(WRONG, {"number": 1})
     sender = script_sender()

@@ -79,7 +79,7 @@ def test_two_units_of_work_that_deadlock_are_both_completed(keys: list[int]) -> 
     assert len(attempts) == 3
 
 
-def test_a_unit_of_work_is_repeated_after_a_deadlock_but_not_after_a_canceled_statement_or_in_a_transaction(tenant: Tenant) -> None:
+def test_a_unit_of_work_is_repeated_only_after_a_deadlock_outside_a_transaction(tenant: Tenant) -> None:
     attempts: list[bool] = []
 
     @unit_of_work
@@ -97,9 +97,7 @@ def test_a_unit_of_work_is_repeated_after_a_deadlock_but_not_after_a_canceled_st
     assert len(attempts) == 6
 
 
-def test_an_error_in_work_after_a_commit_is_logged_and_does_not_stop_other_work_after_the_commit(
-    tenant: Tenant, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_error_after_the_commit_is_logged_and_does_not_stop_other_work(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
     called: list[str] = []
 
     def fail(reason: str) -> None:

@@ -63,7 +63,7 @@ def test_only_one_caller_tests_whether_the_server_has_recovered() -> None:
     assert found == ["own"]
 
 
-def test_the_pause_doubles_with_each_failure_up_to_a_limit_and_is_short_again_after_an_answer() -> None:
+def test_the_pause_doubles_with_each_failure_until_an_answer_resets_it() -> None:
     guard = OutageGuard(0.5, longest=3.0, clock=Clock())
     assert [guard.failed() for _ in range(4)] == [0.5, 1.0, 2.0, 3.0]
     guard.answered()

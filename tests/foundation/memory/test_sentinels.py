@@ -24,7 +24,7 @@ def test_an_older_configuration_is_not_used_although_the_new_master_is_down() ->
     assert chosen([View(4, OLD, is_up=True), View(5, NEW, is_up=False)]) is None
 
 
-def test_a_master_that_one_sentinel_cannot_reach_is_used_if_another_sentinel_can_reach_it() -> None:
+def test_a_master_is_used_if_at_least_one_sentinel_can_reach_it() -> None:
     assert chosen([View(5, NEW, is_up=False), View(5, NEW, is_up=True)]) == NEW
 
 
@@ -41,7 +41,7 @@ def test_no_master_is_returned_if_no_sentinel_answers() -> None:
         ([View(5, NEW, is_up=True), View(4, OLD, is_up=True), View(5, NEW, is_up=True)], True),
     ],
 )
-def test_the_third_sentinel_is_skipped_only_if_two_of_three_name_the_same_reachable_master(views: list[View], agreed: bool) -> None:
+def test_the_third_sentinel_is_skipped_only_if_two_name_the_same_reachable_master(views: list[View], agreed: bool) -> None:
     assert is_agreed(views, sentinels=3) is agreed
 
 

@@ -272,7 +272,7 @@ def tls_server(certificate: ServerCertificate, names: list[str | None]) -> Itera
         thread.join(timeout=5)
 
 
-def test_the_certificate_and_sni_are_checked_against_the_name_and_not_the_address(certificate: ServerCertificate) -> None:
+def test_sni_and_the_check_of_the_certificate_use_the_name_instead_of_the_address(certificate: ServerCertificate) -> None:
     rules = OutboundRules(private_networks=LOOPBACK.private_networks, ca_file=str(certificate.authority))
     names: list[str | None] = []
     with tls_server(certificate, names) as port:
@@ -289,7 +289,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused_before_the_token_is_se
 
 
 @pytest.mark.parametrize(("said", "failure"), [(b"HTTP/1.1 400 Bad Request\r\n\r\n", TlsFailed), (b"", ConnectionLost)])
-def test_an_answer_without_tls_is_an_error_of_tls_and_an_early_end_is_a_lost_connection(said: bytes, failure: type[OutboundError]) -> None:
+def test_an_answer_without_tls_is_distinguished_from_a_lost_connection(said: bytes, failure: type[OutboundError]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:

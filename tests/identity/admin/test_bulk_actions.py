@@ -74,7 +74,7 @@ def entries_of(job: Job) -> Any:
     return AuditEntry.objects.filter(tenant_id=job.tenant_id, object_type="identity.user", facts__job=job.pk)
 
 
-def test_the_confirmation_page_shows_the_number_of_rows_and_the_effect_and_changes_nothing(
+def test_the_confirmation_page_shows_the_effect_on_the_rows_and_changes_nothing(
     browser: Client, tenant: Tenant, people: list[User]
 ) -> None:
     page = asked(browser, "block_selected").content.decode()
@@ -139,9 +139,7 @@ def test_an_action_on_more_rows_than_one_request_processes_requires_a_reason(bro
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_a_job_writes_an_event_and_an_audit_entry_with_the_author_of_the_job_for_every_row(
-    browser: Client, staff: Staff, tenant: Tenant, people: list[User]
-) -> None:
+def test_a_job_writes_an_event_and_an_audit_entry_for_every_row(browser: Client, staff: Staff, tenant: Tenant, people: list[User]) -> None:
     job = begun(browser, "block_selected")
     assert job.summary == {"total": MANY, "done": 0, "failed": 0, "gone": 0}
     assert blocked(tenant) == 0
@@ -197,7 +195,7 @@ def test_a_selection_that_contains_more_rows_than_were_confirmed_requires_anothe
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_the_list_links_to_the_page_of_a_job_which_shows_progress_and_can_cancel_the_job(
+def test_the_list_links_to_the_job_whose_page_shows_progress_and_a_cancel_button(
     browser: Client, staff: Staff, tenant: Tenant, people: list[User]
 ) -> None:
     job = begun(browser, "block_selected")

@@ -161,7 +161,7 @@ def test_a_form_without_changes_keeps_every_stored_member_of_a_map(browser: Clie
     assert (now(saml).display_name, now(saml).options) == ("Company", options)
 
 
-def test_members_that_no_row_can_show_are_listed_and_kept_until_their_checkbox_is_ticked(browser: Client, oidc: Connection) -> None:
+def test_members_that_no_row_can_show_are_kept_until_their_checkbox_is_ticked(browser: Client, oidc: Connection) -> None:
     attributes = {"name": "${context.tokenset.cn}", "address": {"street": "${context.tokenset.street}"}}
     stored(oidc, options={"client_id": "c", "attribute_map": {"attributes": attributes, "userinfo_scope": "email"}})
     content = browser.get(page(oidc)).content.decode()
@@ -246,7 +246,7 @@ def test_a_secret_that_is_entered_with_its_path_is_added_beside_the_stored_secre
     assert now(row).open_options()["customHeaders"] == {"X-One": "1", "X-Two": "2"}
 
 
-def test_an_object_with_known_members_is_shown_with_one_row_per_member_instead_of_as_json(browser: Client, tenant: Tenant) -> None:
+def test_an_object_with_known_members_has_one_row_per_member(browser: Client, tenant: Tenant) -> None:
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="people", options={"attributes": {"email": {"identifier": {"active": True}}}})
     content = browser.get(page(row)).content.decode()
     assert 'value="attributes.email.identifier.active"' in content
@@ -349,7 +349,7 @@ def browser_without_proof(tenant: Tenant) -> Client:
     return browser
 
 
-def test_json_in_place_of_rows_requires_a_recent_proof_because_the_json_can_contain_secrets(tenant: Tenant) -> None:
+def test_json_in_place_of_rows_requires_a_recent_proof(tenant: Tenant) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="own", strategy="oauth2", options={"client_id": "c"})
     answer = browser_without_proof(tenant).post(page(connection), {"option_authParams": '{"client_secret": "planted"}'})
     assert answer.headers["location"].startswith("/admin/account/prove/?next=")
@@ -412,7 +412,7 @@ def test_a_save_keeps_the_line_ends_of_a_stored_text(browser: Client, tenant: Te
     assert now(connection).options["email"]["body"] == "Your code\n{{ code }}\n"
 
 
-def test_the_checkbox_that_removes_a_stored_member_stays_ticked_after_an_error_in_another_field(browser: Client, oidc: Connection) -> None:
+def test_the_checkbox_of_a_stored_member_stays_ticked_after_an_error_elsewhere(browser: Client, oidc: Connection) -> None:
     stored(oidc, options={"client_id": "c", "attribute_map": {**MAP, "attributes": {"address": {"street": "claim"}}}})
     box = r'<input type="checkbox" name="option_attribute_map__attributes-removed" value="address"( checked)?>'
     sent = {**sent_again(browser, oidc), "option_attribute_map__attributes-removed": "address"}
@@ -426,7 +426,7 @@ def test_markup_in_the_name_of_a_stored_member_is_escaped(browser: Client, oidc:
     assert "<form action=//evil" not in browser.get(page(oidc)).content.decode()
 
 
-def test_changing_the_certificate_of_a_key_requires_no_recent_proof_and_removing_it_requires_one(saml: Connection) -> None:
+def test_removing_the_certificate_of_a_key_requires_a_recent_proof_but_changing_does_not(saml: Connection) -> None:
     options = {"signing_key": {"cert": "cert", "key": "secret-key"}}
     update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": options})
     browser = browser_without_proof(saml.tenant)

@@ -80,9 +80,7 @@ def test_the_menu_of_a_group_of_a_directory_adds_nested_groups(browser: Client, 
     assert "Add group" in menu_of(head_of(browser, directory))
 
 
-def test_the_button_assigns_a_role_to_a_user_and_a_role_of_an_organization_to_a_member(
-    browser: Client, role: Role, organization: Organization
-) -> None:
+def test_the_button_of_a_role_assigns_it_to_a_user_or_a_member(browser: Client, role: Role, organization: Organization) -> None:
     own = create_role(tenant_id=role.tenant_id, name="Own", type="organization", organization_id=organization.pk)
 
     assert primary_of(head_of(browser, role)) == ("Assign to user", f"{page(role)}?tab=users#id_assign-to-user-user")
@@ -100,7 +98,7 @@ def test_the_header_of_an_organization_links_to_the_forms_for_members_connection
 
 
 @pytest.mark.parametrize("permission", ["identity.add_groupmember", "identity.view_groupmember"])
-def test_an_account_that_may_not_add_or_see_members_sees_no_button_to_add_a_member(
+def test_an_account_without_permission_for_members_sees_no_button_to_add_one(
     browser: Client, group: Group, monkeypatch: pytest.MonkeyPatch, permission: str
 ) -> None:
     take_from_administrators(monkeypatch, permission)
@@ -110,7 +108,7 @@ def test_an_account_that_may_not_add_or_see_members_sees_no_button_to_add_a_memb
     assert "Assign role" in head
 
 
-def test_an_account_that_may_not_see_events_or_delete_a_group_sees_no_links_to_events_or_the_deletion(
+def test_an_account_without_permission_for_events_or_deletion_sees_no_links_to_them(
     browser: Client, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "events.view_logentry", "identity.delete_group")

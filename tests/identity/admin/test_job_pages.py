@@ -72,7 +72,7 @@ def test_a_job_without_a_file_has_no_download_link(browser: Client, tenant: Tena
     assert browser.get(reverse("admin:identity_job_file", args=(quote(job.pk),))).status_code == 404
 
 
-def test_the_type_of_a_job_is_shown_in_words_in_the_list_and_in_the_filter(browser: Client, export: Job) -> None:
+def test_the_list_of_jobs_and_its_filter_show_types_in_words(browser: Client, export: Job) -> None:
     page = browser.get(reverse("admin:identity_job_changelist")).content.decode()
 
     assert "Export of users" in page
@@ -80,9 +80,7 @@ def test_the_type_of_a_job_is_shown_in_words_in_the_list_and_in_the_filter(brows
     assert "Users Export" not in page
 
 
-def test_the_page_of_a_job_leaves_out_empty_values_and_says_that_no_row_has_failed_so_far(
-    browser: Client, tenant: Tenant, database_connection: Connection
-) -> None:
+def test_the_page_of_a_waiting_job_leaves_out_empty_values(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
     job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": "ada@example.test"}])
     place = reverse("admin:identity_job_change", args=(quote(job.pk),))
 

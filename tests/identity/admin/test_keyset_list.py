@@ -66,7 +66,7 @@ def test_inserted_and_deleted_rows_do_not_move_other_rows_to_another_page(
     assert shown(listed(browser, onward)) == [people[2].pk, people[3].pk]
 
 
-def test_a_search_without_an_index_stops_at_a_limit_of_rows_and_the_next_page_continues_the_search(
+def test_a_search_without_an_index_stops_at_a_limit_and_continues_on_the_next_page(
     browser: Client, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foundation.admin.keyset_list.WALK", 3)
@@ -93,7 +93,7 @@ def test_an_empty_page_before_the_end_says_that_there_are_more_rows_to_search(
     assert "No matches." not in answer
 
 
-def test_links_to_other_pages_keep_the_filter_and_a_changed_filter_shows_the_first_page(browser: Client, people: list[User]) -> None:
+def test_links_to_other_pages_keep_the_filter_but_a_new_filter_starts_over(browser: Client, people: list[User]) -> None:
     onward = listed(browser, listed(browser, "?email_verified__exact=0").after_url)
 
     assert "email_verified__exact=0" in onward.before_url
@@ -112,9 +112,7 @@ def test_an_invalid_key_shows_the_first_page(browser: Client, people: list[User]
 
 
 @pytest.mark.parametrize("names", [("-created_at", "id"), ("-created_at", "-pk"), ("created_at",), ("-pk",)])
-def test_the_rows_after_a_key_are_the_rows_that_follow_it_in_the_order_of_the_list(
-    tenant: Tenant, names: tuple[str, ...], people: list[User]
-) -> None:
+def test_the_rows_after_a_key_follow_it_in_the_order_of_the_list(tenant: Tenant, names: tuple[str, ...], people: list[User]) -> None:
     order = Order.of(User, names)
     rows = list(order.sort(User.objects.of(tenant.pk)))
 

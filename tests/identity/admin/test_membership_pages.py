@@ -82,7 +82,7 @@ def test_an_invalid_group_is_reported_on_the_form(browser: Client, tenant: Tenan
     assert said in browser.post(place(Group, "add"), sent).content.decode()
 
 
-def test_members_and_roles_are_added_to_a_group_and_removed(browser: Client, tenant: Tenant, group: Group, user: User, role: Role) -> None:
+def test_a_member_or_a_role_is_added_to_a_group_and_removed(browser: Client, tenant: Tenant, group: Group, user: User, role: Role) -> None:
     browser.post(place(GroupMember, "add"), {"group": group.pk, "user": user.pk})
     browser.post(place(GroupRole, "add"), {"group": group.pk, "role": role.pk})
     member, given = GroupMember.objects.of(tenant.pk).get(), GroupRole.objects.of(tenant.pk).get()
@@ -140,7 +140,7 @@ def test_members_roles_and_connections_are_added_to_an_organization(
     ]
 
 
-def test_a_role_for_a_user_who_is_not_a_member_is_reported_on_the_form(
+def test_a_role_for_a_user_without_a_membership_is_refused_on_the_form(
     browser: Client, organization: Organization, user: User, role: Role
 ) -> None:
     sent = {"organization": organization.pk, "user": user.pk, "role": role.pk}

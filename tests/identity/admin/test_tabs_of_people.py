@@ -75,7 +75,7 @@ def add(browser: Client, row: models.Model, name: str, **values: object) -> obje
 
 
 @pytest.mark.parametrize("entered", ["ada@example.test", "ADA@example.test", "id"])
-def test_a_member_is_added_by_address_or_id_and_the_page_redirects_to_the_tab(
+def test_a_member_is_added_by_address_or_id_and_the_tab_opens_again(
     browser: Client, organization: Organization, user: User, entered: str
 ) -> None:
     answer = browser.post(act(organization, "add-member"), typed("add-member", user=user.user_id if entered == "id" else entered))
@@ -215,7 +215,7 @@ def test_roles_groups_and_organizations_of_a_user_are_added_on_the_access_tab(
     assert not any(name in forms for name in (organization.pk, group.pk, role.pk))
 
 
-def test_members_and_roles_of_a_group_and_users_of_a_role_are_added_on_tabs(browser: Client, tenant: Tenant, user: User) -> None:
+def test_tabs_of_a_group_and_a_role_add_members_roles_users_or_groups(browser: Client, tenant: Tenant, user: User) -> None:
     group, role = make_group(tenant, "Engineers"), make_role(tenant, "Reader")
     add(browser, group, "add-member", user="ada@example.test")
     add(browser, group, "assign-role", role=role.pk)
@@ -243,7 +243,7 @@ def test_a_role_of_an_organization_can_be_assigned_only_to_its_members(browser: 
     assert [panel.title for panel in browser.get(page(role, "Users")).context["panels"]] == ["Members with this role in an organization"]
 
 
-def test_a_role_is_entered_by_name_if_there_are_too_many_roles_for_a_list(browser: Client, tenant: Tenant, user: User) -> None:
+def test_a_role_is_entered_by_name_if_a_list_would_be_too_long(browser: Client, tenant: Tenant, user: User) -> None:
     for number in range(MOST_CHOICES + 1):
         make_role(tenant, f"Role {number:03}")
 

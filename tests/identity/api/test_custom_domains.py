@@ -254,9 +254,7 @@ def test_the_canonical_domain_is_not_a_custom_domain(api: Management, tenant: Te
     assert api.post("custom-domains", {"domain": canonical.host, "type": "self_managed_certs"}).status == 409
 
 
-def test_links_use_the_default_domain_which_must_be_verified_and_may_be_removed_by_an_operator(
-    api: Management, tenant: Tenant, server: NameServer, host: str
-) -> None:
+def test_links_use_the_default_domain_which_must_be_verified(api: Management, tenant: Tenant, server: NameServer, host: str) -> None:
     domain = add(api, host)
     canonical = f"{tenant.pk}.example.test"
     assert api.get("custom-domains/default").json == {"domain": canonical}

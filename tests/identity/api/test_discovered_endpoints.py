@@ -40,9 +40,7 @@ def test_the_response_has_the_discovered_endpoints(api: Management, provider: Pr
     assert api.get("connections").json[0]["options"] == made["options"]
 
 
-def test_a_request_that_waits_for_a_server_does_not_block_other_requests_of_its_tenant(
-    api: Management, tenant: Tenant, provider: Provider
-) -> None:
+def test_a_request_that_waits_for_a_provider_does_not_block_other_requests(api: Management, tenant: Tenant, provider: Provider) -> None:
     with turn(tenant.pk):
         assert "oidc_metadata" not in make(api, issuer=provider.issuer)["options"]
     assert provider.paths == []

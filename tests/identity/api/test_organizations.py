@@ -107,7 +107,7 @@ def test_lists_can_be_sorted_and_a_summary_has_fewer_members(api: Management, te
     assert {frozenset(found) for found in summary} == {frozenset({"id", "name", "display_name"})}
 
 
-def test_a_request_adds_all_of_its_members_or_no_member_and_removed_members_lose_their_roles(
+def test_a_request_adds_all_of_its_members_to_an_organization_or_none(
     api: Management, tenant: Tenant, acme: Organization, ada: User
 ) -> None:
     path, role = f"organizations/{acme.pk}/members", make_role(tenant)

@@ -68,7 +68,7 @@ def test_a_deleted_role_is_not_found_and_a_second_deletion_gets_404(api: Managem
     assert missing.json == {"statusCode": 404, "error": "Not Found", "message": "The role does not exist."}
 
 
-def test_lists_can_be_filtered_by_a_part_of_the_name_by_type_and_by_owner(api: Management, tenant: Tenant) -> None:
+def test_lists_have_filters_for_a_part_of_the_name_the_type_and_the_owner(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant)
     for name in ("Editor", "Reader"):
         make_role(tenant, name)
@@ -145,7 +145,7 @@ def test_a_role_of_an_organization_applies_only_in_that_organization(api: Manage
     assert not Role.objects.of(tenant.pk).filter(pk=role.pk).exists()
 
 
-def test_the_users_of_a_role_can_be_read_with_two_scopes_or_with_one_special_scope(tenant: Tenant, ada: User) -> None:
+def test_reading_the_users_of_a_role_requires_two_scopes_or_a_special_scope(tenant: Tenant, ada: User) -> None:
     role = make_role(tenant)
     path = f"roles/{role.pk}/users"
     assert Management(tenant, scope="read:users read:roles").get(path).status == 200

@@ -58,7 +58,7 @@ def patched(api: Management, identifier: str, options: dict[str, Any] | None) ->
 
 
 @pytest.mark.parametrize("strategy", known_strategies())
-def test_no_secret_of_a_strategy_is_in_a_row_response_event_page_or_audit_entry(tenant: Tenant, strategy: str) -> None:
+def test_no_secret_of_a_strategy_is_stored_or_shown_in_plain_text(tenant: Tenant, strategy: str) -> None:
     api = Management(tenant)
     is_database = strategy == "database"
     options, hidden = options_with_secrets(strategy, is_database=is_database)
@@ -161,7 +161,7 @@ def test_sending_a_secret_again_unchanged_changes_nothing(tenant: Tenant) -> Non
     assert not Mark.objects.filter(row_key=identifier).exists()
 
 
-def test_replacing_a_value_by_another_json_value_that_is_equal_in_python_is_a_change(tenant: Tenant) -> None:
+def test_a_json_value_that_equals_the_old_value_only_in_python_is_a_change(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "email", {"unknown": {"a": 1}})
     patched(api, identifier, {"unknown": {"a": True}})
@@ -177,7 +177,7 @@ def test_replacing_a_value_by_another_json_value_that_is_equal_in_python_is_a_ch
         {},
     ],
 )
-def test_a_change_of_a_url_is_refused_if_the_request_does_not_send_the_secret_again(tenant: Tenant, moved: dict[str, Any]) -> None:
+def test_a_request_that_changes_a_url_must_send_the_secret_again(tenant: Tenant, moved: dict[str, Any]) -> None:
     api = Management(tenant)
     idp = {"client_id": "c", "issuer": "https://idp.example.test"}
     identifier = made(api, "oidc", {**idp, "client_secret": "very-secret"})
@@ -191,7 +191,7 @@ def test_a_change_of_a_url_is_refused_if_the_request_does_not_send_the_secret_ag
     assert row(tenant, identifier).sealed_options == {}
 
 
-def test_a_change_of_a_sealed_url_requires_the_secret_that_is_sent_to_the_url(tenant: Tenant) -> None:
+def test_a_request_that_changes_a_sealed_url_must_send_the_secret_again(tenant: Tenant) -> None:
     api = Management(tenant)
     secret_gateway = {"gateway_url": "https://sms.example.test/?key=1", "gateway_authentication": {"method": "bearer", "secret": "s"}}
     identifier = made(api, "sms", secret_gateway)
@@ -229,7 +229,7 @@ def test_a_sealed_secret_cannot_be_opened_in_another_tenant_connection_or_path(t
             connection.secret_option(path)
 
 
-def test_a_secret_whose_key_is_lost_can_be_replaced_and_does_not_block_other_changes(tenant: Tenant, settings: Settings) -> None:
+def test_a_secret_whose_key_is_lost_blocks_no_change_and_can_be_replaced(tenant: Tenant, settings: Settings) -> None:
     api = Management(tenant)
     identifier = made(api, "oidc", {"client_id": "c", "client_secret": "old-secret"})
     connection = row(tenant, identifier)
@@ -242,7 +242,7 @@ def test_a_secret_whose_key_is_lost_can_be_replaced_and_does_not_block_other_cha
     assert row(tenant, identifier).secret_option("client_secret") == "new-secret"
 
 
-def test_a_secret_that_is_sent_again_is_sealed_with_the_newest_key_only_if_it_changes(tenant: Tenant, settings: Settings) -> None:
+def test_only_a_changed_secret_is_sealed_with_the_newest_key(tenant: Tenant, settings: Settings) -> None:
     api = Management(tenant)
     identifier = made(api, "oidc", {"client_id": "c", "client_secret": "one"})
     settings.ENCRYPTION_KEYS = {"next": "n" * 40, **settings.ENCRYPTION_KEYS}

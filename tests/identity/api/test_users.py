@@ -44,7 +44,7 @@ def test_a_created_user_is_returned_in_full_and_can_be_read(api: Management, dat
     assert api.get(f"users/{segment(body['user_id'])}").json == body | times
 
 
-def test_a_request_may_set_the_id_of_a_new_user_and_an_existing_id_is_refused(api: Management, database_connection: Connection) -> None:
+def test_a_request_may_set_the_id_of_a_new_user_but_not_an_existing_id(api: Management, database_connection: Connection) -> None:
     body = {"connection": "people", "email": "ada@example.test", "password": PASSWORD, "user_id": "ada/1 2".replace(" ", "-")}
     assert api.post("users", body).json["user_id"] == "database|ada/1-2"
     again = api.post("users", body | {"email": "other@example.test"})
@@ -67,7 +67,7 @@ def test_the_password_is_stored_hashed_and_never_returned(api: Management, tenan
     assert not any(PASSWORD.encode() in bytes(event.body) for event in Event.objects.filter(tenant_id=tenant.pk))
 
 
-def test_the_refusal_of_a_weak_password_has_the_expected_text_and_does_not_repeat_the_password(
+def test_the_refusal_of_a_weak_password_has_the_expected_text_without_the_password(
     api: Management, database_connection: Connection
 ) -> None:
     answer = api.post("users", {"connection": "people", "email": "ada@example.test", "password": "aaaaaaaa"})

@@ -191,7 +191,7 @@ def test_a_request_that_creates_or_changes_a_user_can_send_the_mail(api: Managem
 
 
 @pytest.mark.parametrize(("reaches_people", "asked", "sent"), [(True, {}, 1), (False, {}, 0), (True, {"verify_email": False}, 0)])
-def test_a_new_user_gets_the_mail_by_default_only_if_mails_of_the_service_reach_users(
+def test_a_new_user_gets_the_mail_by_default_only_if_mails_reach_users(
     api: Management, database_connection: Connection, settings: Any, reaches_people: bool, asked: dict[str, bool], sent: int
 ) -> None:
     settings.MAIL_REACHES_PEOPLE = reaches_people

@@ -80,7 +80,7 @@ def test_pruning_with_a_forged_time_deletes_no_entry_of_the_last_thirty_days(ten
     assert AuditEntry.objects.filter(pk=kept.pk).exists()
 
 
-def test_pruning_deletes_old_entries_and_records_itself_and_other_deletions_are_refused_afterwards(tenant: Tenant) -> None:
+def test_pruning_deletes_old_entries_and_records_itself_but_permits_no_other_deletion(tenant: Tenant) -> None:
     old, young = entry(tenant, days_ago=401), entry(tenant, days_ago=399)
 
     assert prune_audit_log() >= 1

@@ -57,7 +57,7 @@ def test_no_password_is_found_without_a_list_and_the_status_reports_the_missing_
         run("refresh")
 
 
-def test_a_list_made_from_an_imported_file_is_searched_and_contains_no_password_or_whole_digest(place: Path, tmp_path: Path) -> None:
+def test_a_list_of_an_imported_file_contains_no_password_and_no_whole_digest(place: Path, tmp_path: Path) -> None:
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of(*LEAKED))
     said = run("import", str(source), "--allow-missing")
@@ -152,7 +152,7 @@ def test_an_interrupted_run_resumes_and_searches_use_the_old_list_until_the_run_
     assert found.facts.count == 200
 
 
-def test_a_new_list_is_used_within_a_second_and_the_old_list_can_be_searched_while_it_is_open(place: Path, tmp_path: Path) -> None:
+def test_a_new_list_is_used_within_a_second_although_the_old_list_is_open(place: Path, tmp_path: Path) -> None:
     write_list(place, "first")
     opened = BreachList(place)
     assert is_in_breach("first")

@@ -133,7 +133,7 @@ def test_a_mail_uses_the_template_of_the_tenant(api: Management, ada: User) -> N
     assert round((ticket.expires_at - ticket.created_at).total_seconds()) == 3600
 
 
-def test_a_name_with_markup_and_line_breaks_does_not_change_the_mail_or_its_headers(api: Management, ada: User) -> None:
+def test_markup_or_line_breaks_in_a_name_do_not_change_the_mail(api: Management, ada: User) -> None:
     api.post("email-templates", TEMPLATE)
     name = "<a href='https://evil.example'>Ada</a>\r\nBcc: all@example.com\n\nClick"
     update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"name": name})

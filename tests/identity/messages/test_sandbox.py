@@ -71,7 +71,7 @@ def test_a_template_cannot_read_attributes_of_objects(source: str) -> None:
         "{{ 'x' | default: (1..999999999) }}",
     ],
 )
-def test_a_template_that_uses_a_file_another_template_raw_output_or_a_range_is_refused(source: str) -> None:
+def test_a_template_with_a_forbidden_feature_is_refused(source: str) -> None:
     with pytest.raises(TemplateBroken):
         html(source)
 

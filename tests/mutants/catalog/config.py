@@ -252,7 +252,7 @@ MUTANTS = (
         old='"CELERY_BROKER_CHANNEL_ERROR_RETRY": True',
         new='"CELERY_BROKER_CHANNEL_ERROR_RETRY": False',
         rule="A worker connects to the broker again after a damaged response of the broker.",
-        tests=("tests/faults/test_damaged_links.py::test_a_worker_connects_again_after_damaged_bytes_on_the_network_link_to_the_broker",),
+        tests=("tests/faults/test_damaged_links.py::test_a_worker_connects_again_after_damaged_bytes_on_the_link_to_the_broker",),
     ),
     Mutant(
         name="config-migration-lock-timeout",
