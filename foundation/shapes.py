@@ -180,8 +180,8 @@ def unrecorded(rule: Rule, **said: Any) -> Field:
 class Resource:
     """The only declaration of a resource: the source of its two schemas (OpenAPI document, events) and of the order of its JSON members.
 
-    Fields are in the order of the OpenAPI document. Events, and the JSON of the resource, have other published orders, which must not
-    change: `in_events` and `in_documents` map each field whose position differs in these orders to the field that precedes it.
+    Fields are in the order of the OpenAPI document. Events have another published order, and the JSON of the resource has a third; neither
+    may change. If the position of a field differs there, `in_events` or `in_documents` maps the field to the field that precedes it.
     """
 
     def __init__(

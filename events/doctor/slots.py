@@ -1,4 +1,4 @@
-"""Checks that the service notices behind a proxy when a client disconnects. Otherwise lost connections would use up the tenant's slots."""
+"""Checks that a service behind a proxy notices when a client disconnects. If it does not, lost connections use up the tenant's slots."""
 
 from __future__ import annotations
 

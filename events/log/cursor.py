@@ -1,8 +1,9 @@
 """Sealed positions in a tenant's log: the `offset`, `from` and `Last-Event-ID` of clients. Pure.
 
-Sealing is deterministic: with one key and in one epoch, an event always has the same offset. The layout before base64url: version and
-length of the key id (one byte), key id, tag (16 bytes), and the epoch and position (12 bytes) encrypted with a pad derived from the tag.
-The tag covers the tenant, so a cursor of another tenant is invalid, like a forged cursor.
+Sealing is deterministic: with one key and in one epoch, an event always has the same offset. The layout before base64url: one byte with the
+version and the length of the key id; the key id; the tag (16 bytes); the epoch and the position (together 12 bytes). Epoch and position are
+encrypted with a pad that is derived from the tag. The tag covers the tenant, so a cursor of another tenant is invalid, like a forged
+cursor.
 """
 
 from __future__ import annotations

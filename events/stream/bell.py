@@ -28,7 +28,9 @@ class Bell:
         self.has_rung = False
 
     def heard(self) -> asyncio.Future[None]:
-        """Return a future that is done when the bell rings, or at once if the bell has rung. Only one task may await the bell."""
+        """Return a future that is done when the bell rings; if it has rung before, the future is done already. Only one task may await the
+        bell.
+        """
         listener = self._loop.create_future()
         if self.has_rung:
             listener.set_result(None)

@@ -11,8 +11,8 @@ from events.stream.measures import BLOCKED_SECONDS, measures
 from events.stream.reading.sharing import WRITE_BYTES, Share
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-# Writes a piece without waiting. The first argument is the piece, the second the same piece with chunk framing. Returns False if the
-# transport is full.
+# Writes a piece without waiting. The first argument is the piece, and the second argument is the same piece with chunk framing. Returns
+# False if the transport is full.
 PassOn = Callable[[bytes, bytes], bool]
 
 # The cause of a broken connection, as one word.

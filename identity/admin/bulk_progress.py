@@ -26,7 +26,9 @@ def title_of(job: Job) -> str:
 
 
 def only_visible(request: HttpRequest, rows: models.QuerySet[Row], *, job: str = "") -> models.QuerySet[Row]:
-    """Return the rows, except rows of bulk actions on models that the account may not see. `job` is the lookup prefix of the job."""
+    """Return the rows, except rows of bulk actions on models that the account may not see. `job` is the prefix of lookups that lead from a
+    row to its job.
+    """
     staff = staff_of(request)
     hidden = [
         model._meta.label_lower

@@ -1,4 +1,6 @@
-"""Admin pages of rows that join two other rows. Staff can add and delete these rows. They can change only connections of organizations."""
+"""Admin pages of rows that join two other rows. Staff can add and delete these rows. Only rows that join a connection to an organization
+can be changed.
+"""
 
 from __future__ import annotations
 

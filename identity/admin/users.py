@@ -71,7 +71,7 @@ class LinkForm(forms.Form):
 
 
 def merge_of(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the argument of the merging update that turns `old` into `new`: removed keys are null."""
+    """Return the change that turns `old` into `new` if an update merges it into `old`: removed keys are null."""
     return {**{key: None for key in old if key not in new}, **new} if new else {}
 
 
@@ -176,8 +176,10 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
             return redirect(request.path)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[User], term: str) -> models.QuerySet[User] | None:
-        """Find the users of an indexed query, or a complete address or user id. Returns None for other terms, and for an address or id in
-        the list of all tenants, because the indexes of both begin with the tenant.
+        """Find users by an index: with an indexed query, a complete address or a complete user id.
+
+        Returns None for other terms. Returns None also for an address or id in the list of all tenants, because the indexes of both begin
+        with the tenant.
         """
         if is_query(term):
             return found_by_query(request, rows, term, only_indexed=True)

@@ -16,7 +16,7 @@ KINDS = (Kind.PHONE, Kind.EMAIL, Kind.TOTP)
 
 @dataclass(frozen=True)
 class GivenFactor:
-    """A described factor: with an address, or with the secret of an authenticator app."""
+    """A factor that a request describes: by an address, or by the secret of an authenticator app."""
 
     kind: str
     address: str = ""

@@ -120,7 +120,7 @@ def test_a_cursor_at_the_floor_of_an_idle_log_stays_valid_forever(tenant: Tenant
 
 @pytest.mark.parametrize("missing", [1, 3, 5])
 @pytest.mark.parametrize("table", [LogEntry, Event])
-def test_a_missing_position_raises_an_error_after_the_events_before_it(
+def test_reading_returns_the_events_before_a_missing_position_and_then_raises_an_error(
     tenant: Tenant, missing: int, table: type[LogEntry] | type[Event]
 ) -> None:
     _filled(tenant, 5)

@@ -53,7 +53,7 @@ def test_the_slots_of_a_killed_process_are_freed_without_exceeding_the_limit(wor
     assert_never_failed(following)
 
 
-def test_a_rolling_restart_under_load_loses_and_duplicates_no_event(world: World, following: Following) -> None:
+def test_a_rolling_restart_under_load_neither_loses_nor_duplicates_an_event(world: World, following: Following) -> None:
     tenant = world.tenant()
     with ExitStack() as stack, Proxy() as balancer:
         webs = [stack.enter_context(world.web()) for _ in range(2)]

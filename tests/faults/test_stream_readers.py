@@ -1,4 +1,4 @@
-"""Clients that stop reading, in three ways. Their memory use is bounded, they are disconnected, and other clients are not affected."""
+"""Clients stop reading, in three ways. The memory that they cost is bounded, they are disconnected, and other clients are not affected."""
 
 from __future__ import annotations
 

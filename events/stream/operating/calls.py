@@ -107,8 +107,9 @@ class Callee:
         await self._redis.aclose()
 
     def _answer(self, call: Details) -> bytes:
-        """Handle a call and store the answer. This process receives its own calls directly and from the channel, and must handle each call
-        only once."""
+        """Handle a call and store the answer. This process receives each of its own calls twice, directly and from the channel, and must
+        handle it only once.
+        """
         known = self._answers.get(call["id"])
         if known is not None:
             return known

@@ -1,7 +1,7 @@
 """Lists the open connections of a tenant in all processes, closes single connections, and drops cached events.
 
-The functions that send a call to all processes block for up to one second. So their callers must run in a thread, such as a view, an admin
-page or a command.
+The functions that send a call to all processes block for up to one second. So only code that runs in a thread may call them: a view, an
+admin page or a command.
 """
 
 from __future__ import annotations

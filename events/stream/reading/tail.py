@@ -28,7 +28,8 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 
 logger = logging.getLogger(__name__)
 
-# Only a few reads at once: during a slow read, further positions of a tenant are added to its log, and the next read returns all of them.
+# At most a few reads run at once. During a slow read, further positions are added to the log of a tenant, and the next read returns all of
+# them.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
 # After the tail has pushed new frames to this many streams, which takes some milliseconds, it lets other tasks run.

@@ -17,8 +17,9 @@ _LONGEST_SHOWN = 80
 
 
 class ActivityField(forms.ChoiceField):
-    """An object with `active`, or None. "On" and "Off" keep the other stored members. "Not set" removes these members. Its label lists
-    their names."""
+    """An object with `active`, or None. "On" and "Off" keep the other stored members. "Not set" removes these members, whose names are in
+    the label of this choice.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(required=False, **options)

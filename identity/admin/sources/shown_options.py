@@ -30,7 +30,7 @@ def shown_option(option: OptionField) -> Shown:
 
 
 def label_of_activity(name: str) -> str:
-    """Return the label of an object that the service only stores. Otherwise the label would read as a switch for logins here."""
+    """Return the label of an object that the service only stores. The label says that logins at this service do not use the object."""
     return f"{name.replace('_', ' ').capitalize()} (for other programs only)"
 
 

@@ -114,7 +114,7 @@ def test_the_number_of_test_mails_is_limited(browser: Client, tenant: Tenant) ->
     assert "Wait a little" in answer.content.decode()
 
 
-def test_no_test_of_a_text_message_can_be_sent(browser: Client, tenant: Tenant) -> None:
+def test_no_test_text_message_can_be_sent(browser: Client, tenant: Tenant) -> None:
     assert browser.post(at("_test", "passwordless_sms")).status_code == 404
     assert browser.get(at("_test")).status_code == 405
     assert not Job.objects.of(tenant.pk).exists()

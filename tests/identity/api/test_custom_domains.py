@@ -231,7 +231,7 @@ def test_metadata_is_merged_and_an_empty_map_clears_it(api: Management, host: st
     assert api.patch(path, {"domain": "other.example.org"}).status == 400
 
 
-def test_the_list_is_an_array_without_take_and_an_object_with_take(api: Management, tenant: Tenant) -> None:
+def test_the_list_is_an_object_only_if_the_request_has_the_parameter_take(api: Management, tenant: Tenant) -> None:
     for name in ("b", "a", "c"):
         add(api, f"{name}.{tenant.pk}.example.org")
     assert [domain["domain"][0] for domain in api.get("custom-domains").json] == ["b", "a", "c"]

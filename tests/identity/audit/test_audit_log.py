@@ -110,7 +110,7 @@ def test_an_entry_is_rolled_back_with_its_change(tenant: Tenant) -> None:
     assert not AuditEntry.objects.filter(tenant_id=tenant.pk, act="Tried something").exists()
 
 
-def test_an_entry_has_actor_ip_address_act_and_reason(tenant: Tenant) -> None:
+def test_an_entry_has_an_actor_an_ip_address_an_act_and_a_reason(tenant: Tenant) -> None:
     with acting(Act(ADA, ip="192.0.2.7", user_agent="Browser 1")), said("Suspend", "does not pay"):
         made = record(
             "Suspended", about=tenant, before={"status": "active", "name": "x"}, after={"status": "suspended", "name": "x"}, users=3

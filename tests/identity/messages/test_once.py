@@ -128,7 +128,7 @@ def test_an_invalid_message_is_refused(tenant: Tenant, changed: dict[str, Any]) 
         queued(tenant, **changed)
 
 
-def test_a_message_context_may_contain_only_plain_values(tenant: Tenant, ada: User) -> None:
+def test_the_context_of_a_message_may_contain_only_plain_values(tenant: Tenant, ada: User) -> None:
     with pytest.raises(TypeError):
         queued(tenant, context={"user": ada})
 
