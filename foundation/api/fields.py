@@ -36,7 +36,7 @@ class Text(serializers.CharField):
 
 
 class Email(Text):
-    """An e-mail address."""
+    """An email address."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=254, validators=[EmailValidator("Object didn't pass validation for format email")], **options)

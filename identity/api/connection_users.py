@@ -46,7 +46,7 @@ class ConnectionUserEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "destroy": Operation(
             "delete_connection_users",
-            "Delete the users of a connection that have the given email address, if there are any",
+            "Delete the users of a connection who have the given email address, if there are any",
             ("delete:users",),
             204,
             parameters=(_EMAIL,),

@@ -24,7 +24,7 @@ _PROPERTIES: dict[str, Schema] = {
     "type": {
         **TEXT,
         "enum": list(CERTIFICATE_TYPES),
-        "description": "Stored without effect: for both types, the operator's TLS proxy manages the certificate.",
+        "description": "The value is stored but has no effect: for both types, the operator's TLS proxy manages the certificate.",
     },
     "origin_domain_name": {**TEXT, "description": "The canonical domain of the tenant: the target of an alias or a proxy."},
     "verification": {

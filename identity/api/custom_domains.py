@@ -56,7 +56,7 @@ class CustomDomainEndpoint(Endpoint):
         ),
         "create": Operation(
             "create_custom_domain",
-            "Add a host; the tenant answers on this host once its TXT record is verified",
+            "Add a host; the tenant answers on this host after its TXT record is verified",
             ("create:custom_domains",),
             201,
             CUSTOM_DOMAIN,

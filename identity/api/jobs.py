@@ -89,7 +89,7 @@ class VerificationEmailEndpoint(Endpoint):
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
-            "create_verification_email", "Mail a user a link that verifies the e-mail address", ("update:users",), 201, JOB, MailToVerify
+            "create_verification_email", "Mail a user a link that verifies the email address", ("update:users",), 201, JOB, MailToVerify
         ),
     }
 

@@ -22,6 +22,6 @@ LIST_PARAMETERS = (
     Parameter("q", TEXT, "A search in Lucene's syntax, such as `email:*@corp.com AND NOT blocked:true`."),
     sort_parameter(*SORTS),
     Parameter("connection", TEXT, "Name of a connection."),
-    Parameter("search_engine", {"type": "string", "enum": ["v1", "v2", "v3"]}, "`v1` and `v2` are accepted and work as `v3`."),
+    Parameter("search_engine", {"type": "string", "enum": ["v1", "v2", "v3"]}, "`v1` and `v2` are accepted and work like `v3`."),
     Parameter("primary_order", SWITCH, "Accepted without effect."),
 )

@@ -146,7 +146,7 @@ class UsersByEmailEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
             "list_users_by_email",
-            "Find users by e-mail address",
+            "Find users by email address",
             ("read:users",),
             200,
             {"type": "array", "items": USER},
