@@ -11,8 +11,9 @@ Header = tuple[bytes, bytes]
 BEARER = b"Bearer"
 EXPIRED_MESSAGE = "The cursor points to data no longer available in the stream."
 _RESYNCHRONIZE = (
-    "To resynchronize, read the resources again through the management interface and go on from the X-Events-Cursor of the first "
-    "page. earliest_offset is the earliest cursor that is served. Events recorded before earliest_time have been deleted."
+    "To resynchronize, read the resources again through the management interface, and resume from the cursor in the header "
+    "`X-Events-Cursor` of the first page. `earliest_offset` is the earliest valid cursor. Events recorded before "
+    "`earliest_time` were deleted."
 )
 
 

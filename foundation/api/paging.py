@@ -164,7 +164,7 @@ def _check_offset(page: int, size: int) -> None:
 def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Render, order: Order, reading: Reading) -> dict[str, Any]:
     # A list without sort fields has only one order, so refuse a request for another order.
     if order.name != "created_at" or (order == BY_CREATION and text_of(query, "sort") not in (None, _BY_AGE)):
-        raise invalid_query("The checkpoint form sorts by created_at only", "sort")
+        raise invalid_query("The checkpoint form sorts only by `created_at`", "sort")
     take = number_of(query, "take", minimum=1, maximum=listing.largest_take) or PAGE_SIZE
     sent = text_of(query, "from")
     if sent:

@@ -68,9 +68,9 @@ class DefaultDomainToSet(Closed):
 def domain_fields(body: dict[str, Any]) -> dict[str, Any]:
     """Return the columns that a checked body sets. Answers 400 for values that the service does not implement."""
     if (body.get("custom_client_ip_header") or "") not in _HEADERS:
-        raise not_supported("The address of a client is read from X-Forwarded-For of a trusted proxy, and from no other header.")
+        raise not_supported("The address of a client is read only from the header `X-Forwarded-For` of a trusted proxy.")
     if body.get("relying_party_identifier"):
-        raise not_supported("The service does not support relying_party_identifier: passkeys belong to the host of the login page.")
+        raise not_supported("The service does not support `relying_party_identifier`: passkeys belong to the host of the login page.")
     fields: dict[str, Any] = {}
     if "custom_client_ip_header" in body:
         fields["client_ip_header"] = body["custom_client_ip_header"] or ""

@@ -35,7 +35,7 @@ class IdentityEndpoint(Endpoint):
         check_user_id(id)
         body = self.body_of(request, IdentityToLink)
         if "link_with" in body:
-            raise not_supported("Linking by ID token is not supported: name the secondary user by provider and user_id.")
+            raise not_supported("Linking by ID token is not supported: name the secondary user by `provider` and `user_id`.")
         self._require_user(id)
         secondary_id = _user_id(body["provider"], body["user_id"])
         self._check_secondary(secondary_id, body.get("connection_id"))

@@ -73,7 +73,7 @@ class IdentityToLink(Closed):
     provider = Text(required=False, max_length=40)
     user_id = UserId(required=False, max_length=300, help_text="The id of the secondary user, with or without the provider.")
     connection_id = Text(required=False, validators=[CONNECTION_ID])
-    link_with = Text(required=False, max_length=16_384, help_text="Refused: name the secondary user by provider and user_id.")
+    link_with = Text(required=False, max_length=16_384, help_text="Refused: name the secondary user by `provider` and `user_id`.")
 
     def validate(self, members: dict[str, Any]) -> dict[str, Any]:
         missing = {name: "Missing required property" for name in ("provider", "user_id") if name not in members}

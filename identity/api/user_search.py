@@ -55,7 +55,7 @@ class AskedSearch:
             with search_time_limited():
                 yield self._reading()
         except SearchTookTooLong as error:
-            raise Refusal(503, "The search took too long. Request fewer users, or sort by created_at.") from error
+            raise Refusal(503, "The search took too long. Request fewer users, or sort by `created_at`.") from error
 
     def _reading(self) -> Reading:
         if self.condition == _ALL:

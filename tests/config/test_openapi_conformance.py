@@ -122,7 +122,7 @@ _UNSAID = (
     "Each value once",
     "names it,",
     "Does not fit the id",
-    "sorts by created_at only",
+    "sorts only by `created_at`",
     "Not for database connections",
     "cannot be changed",
     "PasswordStrengthError",

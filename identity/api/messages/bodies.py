@@ -58,7 +58,7 @@ def provider_values(body: dict[str, Any]) -> dict[str, Any]:
     """Return the values to store for a checked body. Answers 400 for a provider that the service does not support."""
     name = body.get("name", _SMTP)
     if name != _SMTP:
-        raise not_supported(f"Mails are sent by SMTP: use the name smtp with the SMTP host, port, user and password of {name}.")
+        raise not_supported(f"Mails are sent by SMTP: use the name `smtp` with the SMTP host, port, user and password of {name}.")
     values: dict[str, Any] = {}
     if "enabled" in body:
         values["is_enabled"] = body["enabled"]
@@ -88,7 +88,7 @@ def _credentials(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     if set(given) - {"headers"}:
-        raise not_supported("The only supported setting of a provider is headers.")
+        raise not_supported("The only supported setting of a provider is `headers`.")
     return {"headers": given.get("headers") or {}}
 
 
