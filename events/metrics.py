@@ -1,8 +1,8 @@
 """The metrics of event streams that each process counts. Their names follow the conventions of Prometheus.
 
-No metric has a label for a tenant, a client or an address: each value of such a label would add a series that never ends, and the metrics
-would disclose the activity of a tenant to others. `config.metrics` exposes these metrics; `events.figures` has the metrics whose values
-are in the database.
+No metric has a label for a tenant, a client or an IP address: each value of such a label would add a series that never ends, and the
+metrics would disclose the activity of a tenant to others. `config.metrics` exposes these metrics; `events.figures` has the metrics whose
+values are in the database.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON in forms: indented, of the expected shape, and refused with a message when it is invalid."""
+"""Form fields for JSON. The JSON is indented, must have the expected shape, and is refused with a message if it is invalid."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""All outbound requests: addresses checked, deadlines kept, redirects refused, responses bounded."""
+"""Sends all outbound requests: checks IP addresses, keeps deadlines, refuses redirects, and bounds responses."""

@@ -1,4 +1,4 @@
-"""Connections to allowed addresses only: one resolution, checked addresses, and a deadline for all reads."""
+"""Opens connections to allowed IP addresses only: resolves the name once, checks each address, and limits all reads by one deadline."""
 
 from __future__ import annotations
 

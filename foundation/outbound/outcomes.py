@@ -26,7 +26,7 @@ class UrlRefused(OutboundError):
 
 
 class AddressRefused(OutboundError):
-    """The host has an address that outbound requests may not reach."""
+    """The host has an IP address that outbound requests may not reach."""
 
 
 class HostUnresolved(OutboundError):
@@ -67,7 +67,7 @@ class AnswerUnreadable(OutboundError):
 
 @dataclass(frozen=True)
 class OutboundRules:
-    """The addresses that outbound requests may reach, from the settings."""
+    """The IP addresses that outbound requests may reach, from the settings."""
 
     private_networks: tuple[Network, ...] = ()
     allow_http: bool = False

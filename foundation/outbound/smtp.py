@@ -1,4 +1,4 @@
-"""SMTP to servers that tenants name. Connects by the rules of outbound requests, with one deadline for the whole session."""
+"""Opens SMTP connections to servers that tenants name, by the rules of outbound requests. One deadline limits the whole session."""
 
 from __future__ import annotations
 

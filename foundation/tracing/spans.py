@@ -1,7 +1,7 @@
 """Spans of this process. While tracing is off, a span costs one test and a context manager that does nothing.
 
-Names and attributes contain ids, numbers and words of the source only: no address, no name, no body, no text of an error. The SDK is
-imported by `start`, so a process without tracing never loads it.
+Names and attributes contain ids, numbers and words of the source only. They never contain an address, a name, a body or the text of an
+error. The SDK is imported by `start`, so a process without tracing never loads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The audit log in the admin: changes with their author, time, address, reason, and the values before and after. Entries are read-only."""
+"""The audit log in the admin: changes with their author, time, IP address and reason, and with the values before and after. Entries are
+read-only.
+"""
 
 from __future__ import annotations
 

@@ -294,9 +294,9 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
         return self.preview_of(row) if has_map and self.preview_of is not None else None
 
     def _callback(self, request: HttpRequest, guide: Guide, row: Connection | None) -> str:
-        """Return the callback address to enter at the provider.
+        """Return the callback URL to enter at the provider.
 
-        Empty if there is no such address, or if the address needs the name of a row that is not saved yet.
+        Empty if there is no such URL, or if the URL needs the name of a row that is not saved yet.
         """
         if not guide.callback or (guide.callback == "named" and row is None):
             return ""

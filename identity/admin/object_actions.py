@@ -183,7 +183,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         return HttpResponseRedirect(self._place_after(request, key))
 
     def _address_of(self, object_id: str, tab: str = "") -> str:
-        """Return the address of a row's page, with one of its tabs."""
+        """Return the URL of a row's page, with one of its tabs."""
         place = reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change", args=(object_id,))
         return f"{place}?{urlencode({_TAB: slugify(tab)})}" if tab else place
 
@@ -243,7 +243,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         return self.primary_action
 
     def buttons_of(self, request: HttpRequest, row: Row) -> list[dict[str, Any]]:
-        """Return the actions that this account may use on the row now: name, label, address and whether each is dangerous.
+        """Return the actions that this account may use on the row now: the name, label and URL of each, and whether it is dangerous.
 
         Links to the forms on other tabs are first, and links to other pages are last.
         """
@@ -272,7 +272,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         ]
 
     def _delete_address(self, request: HttpRequest, row: Row) -> str:
-        """Return the address of the page that deletes the row; empty without the permission."""
+        """Return the URL of the page that deletes the row; empty without the permission."""
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_delete"
         return reverse(place, args=(quote(row.pk),)) if self.has_delete_permission(request, row) else ""
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 class ObjectLink:
     """A link that the page of a row shows to accounts with `permission`, which the linked page requires.
 
-    `address` returns the address of the linked page. An empty address hides the link for rows to which it does not apply.
+    `address` returns the URL of the linked page. An empty URL hides the link for rows to which it does not apply.
     """
 
     name: str

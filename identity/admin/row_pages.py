@@ -1,4 +1,4 @@
-"""Additional pages of one row, each with an address and a button. Apps also add such pages to the admin classes of apps that they
+"""Additional pages of one row, each with a URL and a button. Apps also add such pages to the admin classes of apps that they
 import."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _always(_row: Any) -> bool:
 
 @dataclass(frozen=True)
 class RowPage:
-    """A page below the address of a row. The account needs two permissions: to view the row, and the one in `permission`."""
+    """A page below the URL of a row. The account needs two permissions: to view the row, and the one in `permission`."""
 
     name: str
     label: str
@@ -38,7 +38,7 @@ class RowPage:
 
 
 class RowPagesAdmin(ObjectActionsAdmin[Row]):
-    """Adds the address of each of `row_pages`, and its button if the account may open it."""
+    """Adds the URL of each of `row_pages`, and its button if the account may open the page."""
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -64,7 +64,7 @@ class RowPagesAdmin(ObjectActionsAdmin[Row]):
         return response
 
     def address_of(self, name: str, row: models.Model) -> str:
-        """Return the address of one of these pages, or of a page that every row has, such as `change`."""
+        """Return the URL of one of these pages, or of a page that every row has, such as `change`."""
         return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{name}", args=(quote(row.pk),))
 
     def _url_name(self, page: RowPage) -> str:

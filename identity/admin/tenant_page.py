@@ -14,12 +14,12 @@ from django.utils.http import urlencode
 
 from identity.admin.scope import only_tenant, staff_of, tenant_in_scope
 
-# Called with the request, the tenant's id, and the parameters of the address.
+# Called with the request, the tenant's id, and the parameters of the URL.
 TenantView = Callable[..., HttpResponse]
 
 
 class TenantPage:
-    """A page with an entry in the navigation. `label` is its key in the navigation, `url_name` the name of its address on the site."""
+    """A page with an entry in the navigation. `label` is its key in the navigation, and `url_name` is the name of its URL on the site."""
 
     label: str = ""
     title: str = ""
@@ -30,7 +30,7 @@ class TenantPage:
         self.site = site
 
     def urls(self) -> list[URLPattern]:
-        """Return the addresses of the page. Each view must be wrapped with `for_tenant`."""
+        """Return the URLs of the page. Each view must be wrapped with `for_tenant`."""
         raise NotImplementedError
 
     @property

@@ -55,7 +55,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     paginator = BoundedPaginator
     list_per_page = 50
     list_max_show_all = 0
-    # Web addresses without a scheme get https.
+    # URLs without a scheme get https.
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
     view_on_site = False
     change_form_template = "admin/row_form.html"
@@ -143,7 +143,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return [f"{name[1:]}__exact" if name.startswith("=") else name for name in super().get_search_fields(request)]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Allow a filter in the address of the list only if the list offers this filter.
+        """Allow a filter in the URL of the list only if the list offers this filter.
 
         Django allows filters on every column of the row. A client could then read a hidden column, such as a password hash, letter by
         letter, and a regular expression could keep the database busy for hours.

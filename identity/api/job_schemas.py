@@ -83,7 +83,7 @@ COMPONENTS: dict[str, Schema] = {
 
 
 def job_resource(job: Job, *, base: str) -> dict[str, Any]:
-    """Return the document of a job. `base` is the address of the tenant, without a slash at its end."""
+    """Return the document of a job. `base` is the base URL of the tenant, without a slash at its end."""
     document: dict[str, Any] = {**failed_job(job), "connection": job.connection.name if job.connection else None}
     document |= {name: job.parameters.get(name) for name in ("format", "limit", "fields")}
     document["external_id"] = job.parameters.get("external_id") or None

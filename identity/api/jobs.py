@@ -1,4 +1,4 @@
-"""Jobs: imports and exports of users, mails that verify an address, and the results of jobs."""
+"""Jobs: imports and exports of users, mails that verify an email address, and the results of jobs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class UsersExportEndpoint(Endpoint):
 
 
 class VerificationEmailEndpoint(Endpoint):
-    """Mails that ask users to verify their address."""
+    """Mails that ask users to verify their email address."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(

@@ -79,7 +79,8 @@ def factor_named(user: User, device: str) -> EnrolledFactor:
 
 @unit_of_work
 def begin_enrolment(*, tenant_id: str, user_id: str, kind: str, address: str = "", secret: str = "", name: str = "") -> EnrolledFactor:
-    """Return a new, unconfirmed factor: an authenticator app with its `secret`, or an `address` that receives codes.
+    """Return a new, unconfirmed factor: an authenticator app with its `secret`, or an `address` (an email address or phone number) that
+    receives codes.
 
     Replaces an older unconfirmed factor of the same kind. Raises `NotFound`, `Conflict` for too many factors, `Invalid` for an invalid
     name, and `AlreadyExists` for an address that is enrolled already.

@@ -1,4 +1,4 @@
-"""A slow network between service and reader."""
+"""A stream over a slow network between the service and its reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL restarted, crashed, frozen, disconnected, and restored to an older state."""
+"""Streams while PostgreSQL is restarted, crashes, freezes, is disconnected, or is restored to an older state."""
 
 from __future__ import annotations
 

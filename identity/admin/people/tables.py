@@ -33,7 +33,7 @@ class Tables:
         return request.user.has_perm(f"{model._meta.app_label}.{verb}_{model._meta.model_name}")
 
     def page_of(self, row: Model, page: str = "change") -> str:
-        """Return the address of a page of the row."""
+        """Return the URL of a page of the row."""
         return reverse(f"{self._site.name}:{row._meta.app_label}_{row._meta.model_name}_{page}", args=(quote(row.pk),))
 
     def list_of(self, model: type[Model], **query: str) -> str:
