@@ -38,7 +38,7 @@ DEFAULTS: dict[str, Any] = {
     "session_management_supported": False,
     "token_introspection_supported": False,
     "allow_organization_name_in_authentication_api": False,
-    # Not in upstream. With the registration flag alone, any sender could register any number of applications.
+    # Not in upstream. Without this requirement, any sender could register any number of applications while registration is on.
     "require_initial_access_token": True,
     "acr_values_supported": [],
     # RFC 8707: `compatibility` reads `resource` if a request names no audience.

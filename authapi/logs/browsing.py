@@ -1,8 +1,8 @@
 """Reads the sign-in log for the admin: newest line first, one page at a time. A page can start at any line.
 
-A page needs no count of lines and no offset, so its cost does not depend on the number of lines in the sign-in log. The tenant, a user id
-of a tenant and the times are index ranges. All other conditions are checked on at most `WALK` lines per page; a page that reaches this
-limit has `is_partial`.
+A page needs no count of lines and no offset, so its cost does not depend on the number of lines in the sign-in log. The conditions on the
+tenant, on a user id of this tenant and on the times are index ranges. All other conditions are checked on at most `WALK` lines per page;
+for a page that reaches this limit, `is_partial` is true.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The start of a page: the time and the id of a line. The page contains the lines that are next older than this line.
-
-    With `is_newer`, the page contains the lines that are next newer.
+    """The start of a page: the time and the id of a line. The page contains the next older lines after this line. With `is_newer`, the page
+    contains the next newer lines.
     """
 
     created_at: datetime
@@ -55,7 +54,7 @@ class Place:
 class LogPage:
     """Lines, newest first. `older` and `newer` are the places of the neighboring pages. A place is empty if no such page exists.
 
-    `is_partial` means that the page is short because it has checked the maximum number of lines.
+    `is_partial` means that the page is short because the search has checked the maximum number of lines.
     """
 
     rows: list[SignIn]

@@ -23,8 +23,8 @@ COLUMNS = (
     "id", "created_at", "type", "description", "client_id", "client_name", "connection", "ip", "user_id", "user_name", "user_agent",
     "scope", "details",
 )  # fmt: skip
-# Lines younger than this are withheld. A line becomes visible at the commit, shortly after its creation time, and a client that follows
-# `GET /logs` must not skip it.
+# Lines younger than this are withheld. A line becomes visible only at its commit, shortly after its creation time. Without this delay, a
+# client that follows `GET /logs` could skip the line.
 _SETTLED = timedelta(seconds=5)
 # A transaction that runs longer than this no longer delays readers.
 _LONGEST_TRANSACTION = timedelta(minutes=10)

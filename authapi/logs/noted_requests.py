@@ -21,7 +21,7 @@ _LONGEST_QUERY = 2_000
 _MOST_NAMES = 50
 # A line contains only the names, booleans and numbers of these members. Only the services have the schemas of `options` and `secrets`
 # (docs/adr/0075), so this module cannot tell which values are secret. `link_with` is a token. A client may send tokens in `ids` by mistake.
-# `data` is an event.
+# `data` contains an event.
 _NAMES_ONLY = frozenset({"options", "secrets", "addons", "link_with", "ids", "data", "pem"})
 # JSON web tokens, private keys, bearer tokens and addresses with credentials are hidden under any name.
 _LOOKS_SECRET = re.compile(

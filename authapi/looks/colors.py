@@ -13,7 +13,8 @@ PART_CONTRAST = 3.0
 # The luminance at which black and white have equal contrast.
 _MIDDLE = 0.179
 _COLOR = re.compile(PATTERN)
-# The share of black or white is found by halving an interval. After this number of halvings, the share is exact to one part in 255.
+# The share of black or white that corrects a color is found by halving an interval. After this number of halvings, the share is exact to
+# one part in 255.
 _HALVINGS = 9
 
 
@@ -62,7 +63,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def corrected(color: str, on: str, least: float = TEXT_CONTRAST) -> str:
-    """Return `color` if its contrast on `on` is enough, otherwise its nearest darker or lighter shade with the contrast `least`."""
+    """Return `color` if its contrast on `on` is at least `least`, otherwise its nearest darker or lighter shade with this contrast."""
     if contrast(color, on) >= least:
         return color
     end = readable_on(on)

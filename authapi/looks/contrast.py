@@ -64,7 +64,7 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The finding in words, with the correction."""
-        # Rounded down, so that 2.99:1 is not shown as enough.
+        # The ratio is rounded down, so that 2.99:1 is not shown as 3:1.
         found = f"{self.color} on {self.surface} has a contrast of {int(self.ratio * 10) / 10}:1"
         if self.is_refused:
             return f"{found} and cannot be read. At least {self.least}:1 is needed, for example {self.shown}."

@@ -15,9 +15,9 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 class Invitation(UnrecordedOwned):
     """An offer to one email address to join an organization. The offer is accepted once, by a login to one application.
 
-    An invitation has two secrets. The ticket is in a URL that administrators and clients of the API see, so the ticket proves nothing about
-    the user. Only the owner of the mailbox gets the link in the mail, so this link proves that the user has the mailbox; the row stores
-    only the digest of the secret in the link.
+    An invitation has two secrets: its ticket, and the secret in the mailed link. The ticket is in a URL that administrators and clients of
+    the API see, so the ticket proves nothing about the user. Only the owner of the mailbox gets the link in the mail, so this link proves
+    that the user has the mailbox; the row stores only the digest of the secret in the link.
     """
 
     class State(models.TextChoices):

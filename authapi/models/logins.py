@@ -25,7 +25,7 @@ class LoginTransaction(UnrecordedOwned):
         editable=False,
         help_text="The client's request in the terms of its protocol, encrypted.",
     )
-    # Rows of the previous version have the request in this column. The next version drops this column.
+    # Rows that the previous version of the service wrote have the request in this column. The next version drops this column.
     parameters = models.JSONField(default=dict, editable=False)
     language = models.CharField(
         max_length=12, blank=True, default="", db_default="", help_text="Language of the pages and mails of the login."
@@ -39,7 +39,7 @@ class LoginTransaction(UnrecordedOwned):
     expires_at = models.DateTimeField()
 
     class Meta(UnrecordedOwned.Meta):
-        # The table keeps its former name, because the previous version uses the table during an upgrade.
+        # The table keeps its former name, because processes of the previous version still use the table during an upgrade.
         db_table = "authapi_authorizationrequest"
         constraints = [models.UniqueConstraint(fields=["digest", "tenant"], name="authapi_authorizationrequest_unique")]
         indexes = [models.Index(fields=["expires_at"], name="authapi_authreq_expired")]
@@ -91,8 +91,8 @@ class Consent(UnrecordedOwned):
 class PushedRequest(UnrecordedOwned):
     """An authorization request that its client has pushed (RFC 9126).
 
-    The browser gets the handle of the request; the row stores the digest of the handle. The row is deleted with the answer. For a while
-    after its expiry, a login that began in time can still be answered.
+    The browser gets the handle of the request; the row stores the digest of the handle. The row is deleted when the request is answered. If
+    a login began before the expiry of the row, it can still be answered for a while after the expiry.
     """
 
     digest = models.CharField(max_length=64, editable=False)

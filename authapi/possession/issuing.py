@@ -41,7 +41,10 @@ def read_key(request: TokenRequest, *, path: str) -> tuple[TokenRequest, Proof]:
 
 
 def count_proof(request: TokenRequest, proof: Proof, client: Client) -> None:
-    """Check the nonce of a proof, record its use, and check its algorithm by the level of the client. Raises `RequestRefused`."""
+    """Check the nonce of a proof, record its use, and check its algorithm against the compliance level of the client.
+
+    Raises `RequestRefused`.
+    """
     try:
         presented.let_count(proof, tenant_id=request.host.tenant_id, needs_nonce=client.is_public)
     except InvalidProof as error:

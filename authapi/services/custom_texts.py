@@ -1,4 +1,4 @@
-"""Stores a tenant's own texts of hosted pages: which texts can be set, which characters they may have, and how long they may be."""
+"""Stores a tenant's own texts of hosted pages, and checks which texts can be set, which characters they have, and how long they are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from identity.models import Tenant
 from identity.services.failures import Invalid
 from identity.services.saving import validated_save
 
-# In characters. The longest text of the service, in any language, is less than half as long.
+# Maximum number of characters. The longest text of the service, in any language, is less than half as long.
 LONGEST_TEXT = 500
 _LONGEST_NAME_SHOWN = 64
 # Characters that change the direction of the text after them, even outside their own text. Unicode isolates, and marks that affect a single
@@ -24,9 +24,10 @@ _OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e")
 
 @unit_of_work
 def set_custom_texts(*, tenant_id: str, prompt: str, language: str, texts: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Replace the texts of a prompt in a language, {screen: {key: text}}. An empty or omitted text means the service's own text.
+    """Replace the texts of a prompt in a language; `texts` is `{screen: {key: text}}`.
 
-    Returns the stored texts. Raises `Invalid`; the error for an unknown name lists the valid names.
+    An empty or omitted text means the service's own text. Returns the stored texts. Raises `Invalid`; the error for an unknown name lists
+    the valid names.
     """
     require_place(prompt, language)
     kept = _checked(prompt, texts)

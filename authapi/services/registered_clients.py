@@ -1,7 +1,7 @@
-"""Clients that register themselves: created, then replaced or deleted with a registration access token.
+"""Creates clients that register themselves, and replaces or ends their registrations.
 
-Rows store only the digest of this token. Self-registered clients are third-party clients and never global. A new registration does not
-change the settings that only administrators can set.
+For this, a client uses its registration access token. Rows store only the digest of this token. Self-registered clients are third-party
+clients and never global. A new registration does not change the settings that only administrators can set.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _new_token(client: Client) -> str:
 def _without_credentials(client: Client, registration: Registration) -> dict[str, Any]:
     """Return the settings to clear, because they name credentials that will be deleted.
 
-    An unchanged method is not cleared, so that tokens stay valid.
+    The authentication method is not cleared if it does not change, so that tokens stay valid.
     """
     stays = bool(registration.method) and registration.method == client.proof_method
     return {_SIGNED: None} if stays else {_SIGNED: None, _METHODS: None}

@@ -26,8 +26,8 @@ class SystemResource(NotSupported):
 def update_api_resource(*, tenant_id: str, resource_id: str, changes: dict[str, Any], signing_secret: str | None = None) -> ApiResource:
     """Replace the given columns and merge `settings`. Raises `NotFound`, `Invalid`.
 
-    A dropped scope is removed from roles, users and grants, a dropped type of authorization details from grants. Raises `SystemResource`
-    for scopes and types of the management interface, which the release defines.
+    A dropped scope is removed from roles, users and grants. A dropped type of authorization details is removed from grants. Raises
+    `SystemResource` for scopes and types of the management interface, which the release defines.
     """
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
     if resource.is_system and (changes.keys() & {"scopes", "identifier"} or MEMBER in changes.get("settings", {})):

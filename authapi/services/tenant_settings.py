@@ -34,8 +34,8 @@ _PAGES = frozenset({"error_page", "change_password"})
 _KNOWN = (*DEFAULTS, *TEXTS, *WEB_ADDRESSES, *_NESTED)
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
-# Every flag that clients of the interface use, with its fixed value in this service. A flag with None can be set freely: the service
-# supports it, or it concerns pages and products that this service does not have.
+# Every flag that clients of the interface use, with its fixed value in this service, or None. A flag with None can be set freely: the
+# service supports it, or it concerns pages and products that this service does not have.
 FLAGS: dict[str, bool | None] = {
     "allow_changing_enable_sso": None,
     "allow_legacy_delegation_grant_types": False,

@@ -71,9 +71,9 @@ class AccessTokenClaims:
 class TokenOrder:
     """Everything that decides the contents of one access token.
 
-    `userinfo` is the URL of `/userinfo` if the token is also valid at `/userinfo`. In dialects with a `permissions` claim, the claim has
-    `permissions`, or the scopes if `permissions` is None. `organization` has the claims of the organization through which the user logged
-    in.
+    `userinfo` is the URL of `/userinfo` if the token is also valid at `/userinfo`. In dialects with a claim `permissions`, the claim
+    contains the member `permissions`; if this member is None, the claim contains the scopes. `organization` contains the claims of the
+    organization through which the user logged in.
     """
 
     issuer: str

@@ -26,7 +26,7 @@ Signing = Callable[[], str]
 
 
 def signing(header: Mapping[str, str], payload: bytes, key: RSAKey, *, algorithm: str = FAST_ALGORITHM) -> Signing:
-    """Return a function that signs the payload. It releases the interpreter lock while it signs, so that threads can sign in parallel."""
+    """Return a function that signs the payload. The function releases the interpreter lock, so that threads can sign in parallel."""
     private = key.private_key
     if algorithm != FAST_ALGORITHM or header["alg"] != algorithm or private is None:
         return partial(plainly_signed, header, payload, key, algorithm=algorithm)

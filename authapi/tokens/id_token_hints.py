@@ -1,4 +1,4 @@
-"""Id tokens that clients send back as hints. An expired id token of this tenant is a valid hint, in every browser."""
+"""Id tokens that clients send back as hints. An expired id token of this tenant is a valid hint, too. A hint is valid in every browser."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _claims(issue: UserIssue, *, now: int) -> dict[str, Any]:
         "aud": issue.client.client_id,
         "iat": now,
         "exp": now + id_token_seconds(issue.client),
-        # A refreshed id token repeats the time of the original login, as section 12.2 requires.
+        # A refreshed id token repeats the time of the original login, as OpenID Connect Core 1.0, 12.2 requires.
         "auth_time": int(issue.auth_time.timestamp()),
     }
     if issue.session is not None:

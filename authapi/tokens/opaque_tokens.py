@@ -1,4 +1,4 @@
-"""Opaque access tokens, with which a client reads the profile of one user. Rows store only digests, as checksums."""
+"""Opaque access tokens, with which a client reads the profile of one user. Rows store only the digests of tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:
         confirmation=dict(issue.confirmation) if issue.confirmation else None,
         asked=issue.asked.state if issue.asked else None,
     )
-    # From the text in this attribute, the OAuth toolkit computes the checksum, which it stores. It leaves the token column empty.
+    # The OAuth toolkit computes the checksum (the digest) from the text in this attribute, and stores only the checksum. The column for the
+    # token stays empty.
     row._raw_token = text
     row.save(force_insert=True)
     return text

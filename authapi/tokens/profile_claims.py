@@ -38,7 +38,7 @@ SIGN_IN_SCOPES = frozenset({"openid", "address", "offline_access", "online_acces
 class ProfileSwitches:
     """The settings of a client that change the responses that the client gets from `/userinfo`.
 
-    `writes_times_as_text`: `updated_at` is ISO 8601 text. `level` is the compliance level of the client.
+    With `writes_times_as_text`, the claim `updated_at` is text in ISO 8601. `level` is the compliance level of the client.
     """
 
     writes_times_as_text: bool = False

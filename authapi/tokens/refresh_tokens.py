@@ -167,7 +167,8 @@ def give_again(successor: Successor, *, access: Issue, until: datetime, policy: 
 
 
 def _stored(row: RefreshToken, text: str, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> str:
-    # From the text in this attribute, the OAuth toolkit computes the checksum, which it stores. It leaves the token column empty.
+    # The OAuth toolkit computes the checksum (the digest) from the text in this attribute, and stores only the checksum. The column for the
+    # token stays empty.
     row._raw_token = text
     note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(force_insert=True)

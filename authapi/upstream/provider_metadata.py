@@ -65,7 +65,8 @@ def looked_again(connection: Connection, address: str, read: Reader) -> Provider
 def fetch(connection: Connection, address: str, read: Reader, *, is_urgent: bool = False) -> ProviderMetadata | None:
     """Fetch the document again. Raises `UpstreamFailed`.
 
-    None if the last fetch began less than `_LEASE` ago, or with `is_urgent` less than a second ago: another process may be fetching it.
+    Returns None if the last fetch began less than `_LEASE` ago (with `is_urgent`: less than a second ago), because another process may be
+    fetching the document.
     """
     return _fetched(connection, address, read, not_since=timedelta(seconds=1) if is_urgent else _LEASE)
 

@@ -115,8 +115,8 @@ def keeps_claims(connection: Connection) -> bool:
 def _openid(mapped: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of an ID token, and the claims of a userinfo answer if a template names a userinfo claim.
 
-    A login reads the userinfo endpoint only if the ID token has too few claims. So if a template names a userinfo claim, the sample has the
-    standard claims in the userinfo answer and not in the ID token.
+    A login reads the userinfo endpoint only if the ID token has too few claims. So that the preview reads the endpoint, the sample then has
+    the standard claims in the userinfo answer, and not in the ID token.
     """
     claims = _claims(mapped)
     if not claims[USERINFO]:
@@ -139,8 +139,8 @@ def _claims(mapped: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return a sample value for each claim in the templates: the claims of the ID token (`tokenset`), and the claims of the userinfo
     answer.
 
-    A claim that is alone in its template gets the sample value of the field. Other claims get the sample value for their own name, or the
-    name itself.
+    A claim that is alone in its template gets the sample value of the field. Any other claim gets the sample value for its own name. If
+    there is no such value, it gets the name itself.
     """
     found: dict[str, dict[str, str]] = {"tokenset": {}, USERINFO: {}}
     for field, template in mapped.items():

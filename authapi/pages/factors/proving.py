@@ -1,4 +1,7 @@
-"""The pages on which a user proves a second factor, at a login or before another factor is added: contents, and check of the proof."""
+"""The contents of the pages on which a user proves a second factor, and the check of the proof.
+
+A user proves a factor at a login, or before another factor is added.
+"""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def _listed(visit: _Visit, trouble: Trouble | None = None) -> HttpResponse:
 
 
 def _masked(user: User) -> str:
-    """Return the masked name of the user, so that a link with a wrong recipient reveals little."""
+    """Return the masked name of the user, so that a link that was sent to a wrong recipient reveals little."""
     if user.email:
         return masked_address(user.email)
     if user.phone_number:

@@ -34,7 +34,7 @@ _NOT_LINKED, _CANNOT_LINK = "not-linked", "cannot-link"
 def state_of(place: str, *, session: Session | None = None, kept: Mapping[str, str] | None = None, link: str = "") -> dict[str, Any]:
     """Return the state of a login that ends at the section `place`.
 
-    With `session`, its user must log in again. With `link`, the name of a connection, the login is instead for the account to link.
+    If `session` is given, its user must log in again. If `link` (the name of a connection) is given, the login is for the account to link.
 
     `kept` is the input of the user, without secrets. Only the same user gets it back.
     """

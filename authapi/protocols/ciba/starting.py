@@ -36,8 +36,8 @@ _NO_USER = "The user does not exist, is blocked, or has no connection that the a
 def started(request: TokenRequest, client: Client) -> Begun:
     """Create the request of an authenticated client and notify its user. Raises `RequestRefused`.
 
-    Looks up the user only after the grant type and the requested terms are checked. So a client that may not use CIBA, or that requests
-    what no user can grant, learns nothing about users.
+    Looks up the user only after the grant type and the requested terms are checked. So a client learns nothing about users if it may not
+    use CIBA, or if it requests terms that no user can grant.
     """
     if not client.allows_grant_type(GRANT):
         raise RequestRefused(OAuthCase.GRANT_NOT_ALLOWED, grant=GRANT)

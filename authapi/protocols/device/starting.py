@@ -37,7 +37,7 @@ def started(request: TokenRequest, client: Client) -> DeviceCodes:
     scope, audience = request.text("scope") or "", request.text("audience") or ""
     _check_texts(scope, audience)
     server().check_device_request(request, client)
-    # The user is unknown yet, so this check only refuses an API that the client may not use for any user.
+    # The user is not known yet, so this check only refuses an API that the client may not use for any user.
     details = requested_details(request)
     terms_of(ProtocolRequest(request.host, client, {}), parameters_of(scope, audience), None, None, details=details)
     sender = person_behind(request, client)

@@ -1,7 +1,7 @@
 """`GET /authorize` with `access_token`: the user of the token logs in to another account, which is then linked to that user.
 
-Linking deletes the user of the other account, whose logins then open the first account. So a page asks the user for consent. The user of
-this browser's session must be the user of the token, so that a URL of an attacker links nothing.
+Linking deletes the user of the other account, whose logins then open the first account. So a page asks the user for consent. The session in
+this browser must belong to the user of the token. Otherwise a URL that an attacker made could link accounts.
 """
 
 from __future__ import annotations

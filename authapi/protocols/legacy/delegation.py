@@ -85,7 +85,10 @@ def _login(request: LegacyRequest, client: Client) -> _Login:
 
 
 def _of_id_token(request: LegacyRequest, client: Client, token: str) -> _Login:
-    """Return the login of an id token that belongs to this client and has not expired, and whose session has not ended."""
+    """Return the login of an id token that was issued to this client.
+
+    The token must not have expired, and its session must not have ended.
+    """
     tenant_id = request.host.tenant_id
     try:
         claims = own_claims(token, tenant_id=tenant_id)

@@ -27,7 +27,7 @@ def is_protected(client: Client) -> bool:
 
 
 def refuse_protected(client: Client) -> None:
-    """Raise `RequestRefused` for a protected client, even if it has opted in."""
+    """Raise `RequestRefused` for a protected client, even if it has opted in to old endpoints."""
     if is_protected(client):
         raise RequestRefused(LegacyCase.PROTECTED_CLIENT)
 
@@ -40,7 +40,7 @@ def require_grant(client: Client, grant: str) -> None:
 
 
 def uses_legacy_grants(client: Client) -> bool:
-    """Tell whether a client opted in to at least one old grant. Endpoints without their own grant serve only such clients."""
+    """Tell whether a client opted in to at least one old grant. An old endpoint that has no grant of its own serves only such clients."""
     return client.allows_grant_type(*LEGACY_GRANTS)
 
 

@@ -55,7 +55,10 @@ class LegacyRequest(TokenRequest):
 
 @dataclass(frozen=True)
 class Reply:
-    """A successful answer: JSON, or text of another type. Scripts of the origin in `reader` may read it, and send cookies."""
+    """A successful answer: JSON, or text of another type.
+
+    Scripts of the origin in `reader` may read the answer, and may send cookies with the request.
+    """
 
     members: Mapping[str, Any] | None = field(default=None, repr=False)
     text: str = field(default="", repr=False)

@@ -1,6 +1,6 @@
 """`GET /user/ssodata`: whether a user is logged in with this browser, for login forms that offer the account again.
 
-The cookie identifies the user, so only pages of this host, and of first-party clients with their own forms, get the answer.
+The cookie identifies the user, so only pages of this host, and pages of first-party clients with their own login forms, get the answer.
 """
 
 from __future__ import annotations

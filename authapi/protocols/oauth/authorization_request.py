@@ -21,7 +21,7 @@ class ClientFacts:
     takes_plain: bool = False
     takes_wildcards: bool = True
     is_native: bool = False
-    # Whether requests must contain `redirect_uri` (Core 1.0, 3.1.2.1), as for clients with standard answers. For other clients, the first
+    # Whether requests must contain `redirect_uri` (Core 1.0, 3.1.2.1). True for clients with standard answers. For other clients, the first
     # registered URL replaces a missing `redirect_uri`.
     names_redirect_uri: bool = False
     requires_push: bool = False
@@ -42,7 +42,7 @@ class Target:
 
     @property
     def is_framed(self) -> bool:
-        """Whether the pages are in a window that the application opened and listens to."""
+        """Whether the application opened the window of the pages, and waits for a message from this window."""
         return self.mode == "web_message"
 
 

@@ -1,7 +1,7 @@
 """The three ways in which an authorization request arrives: in the URL, signed by its client, or pushed before.
 
 `received` returns the parameters of a request at `/authorize`. The code that answers the client calls `claim` for a success and `let_go`
-for a refusal. A pushed request, or a signed request with a `jti`, gets only one success.
+for a refusal. A pushed request, or a signed request with a `jti`, is answered with a success at most once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Extends the server of the engine (`oauthlib`) and the validator of the toolkit (`django-oauth-toolkit`).
 
-The engine decides in which order a request is checked and answered. This service authenticates clients, creates tokens and maps errors.
+The engine decides in which order a request is checked and answered. The code of this service authenticates clients, creates tokens and maps
+errors.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class ClientGrantScopes(BaseScopes):  # type: ignore[misc]  # the toolkit has no
 
 
 class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
-    """Implements the engine's callbacks: they find the client, check its permissions and its requests, and revoke tokens."""
+    """Implements the engine's callbacks, which find the client, check its permissions and its requests, and revoke tokens."""
 
     def client_authentication_required(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         # Public clients also pass this step: a client id without a secret or key is one of the methods of `authapi.client_auth`.
@@ -190,7 +191,7 @@ def is_slow(token_request: TokenRequest) -> bool:
 
 @lru_cache(maxsize=1)
 def server() -> Server:
-    """Return the engine of this process, built from the toolkit's settings. It keeps no state between requests."""
+    """Return the engine of this process, built from the toolkit's settings. The engine keeps no state between requests."""
     made: Server = get_oauthlib_core().server
     return made
 

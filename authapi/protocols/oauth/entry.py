@@ -139,7 +139,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Tell the client that its request has failed (RFC 6749, 4.1.2.1). This also uses up a pushed request."""
+    """Tell the client that its request has failed (RFC 6749, 4.1.2.1). If the request was pushed, also use it up."""
     let_go(request.client, _parameters(request))
     keeps_opener = wish_of(request).presentation.keeps_opener
     made = respond_refused(http_request, request, _target(request), refused, keeps_opener=keeps_opener)
@@ -229,8 +229,8 @@ def _authorization_request(request: ProtocolRequest) -> AuthorizationRequest:
 
 def _prompts(request: AuthorizationRequest, *, is_linking: bool) -> frozenset[Prompt]:
     named = frozenset(_PROMPTS[prompt] for prompt in request.prompts if prompt in _PROMPTS)
-    # The session of the browser belongs to the account that stays. So demand a new login, in which the user logs in to the other account,
-    # which is to be linked.
+    # The session of the browser belongs to the account that stays after linking. So demand a new login: the user logs in to the other
+    # account, which is then linked.
     return named | {Prompt.LOGIN} if is_linking else named
 
 

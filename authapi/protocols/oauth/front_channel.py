@@ -1,4 +1,4 @@
-"""The parameters that the browser sends to the client, from the response types in `authapi.protocols.oauth.response_types`."""
+"""Collects the parameters that the browser sends to the client. The classes in `authapi.protocols.oauth.response_types` create them."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class Parameters:
     """One value for each name, and the names that were repeated. Unknown names are ignored (RFC 6749, 3.1).
 
     `pushed` is the digest of the pushed request with these parameters. `signed` is the expiry and the `jti` of the signed request object
-    with these parameters, separated by a space. Both are empty for other requests. `link_to` is the id of the user to whom the account that
-    logs in is linked, empty for other logins.
+    with these parameters, separated by a space. Both are empty for other requests. `link_to` is set for a login that links accounts: the id
+    of the user who gets the account of this login.
     """
 
     values: Mapping[str, str]
@@ -126,7 +126,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
     try:
         server().check_authorization(call)
     except OAuth2Error as error:
-        # The engine refused the request in a check of its own, which this service does not replace.
+        # The engine refused the request in one of its own checks, which the checks of this service do not replace.
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=error.description or error.error) from error
     texts = {name: parameters.get(name) for name in _TEXTS}
     return AuthorizationRequest(
@@ -149,7 +149,7 @@ def checked(parameters: Parameters, client: ClientFacts, target: Target) -> Auth
 
 
 def _redirect_uri(given: str, client: ClientFacts) -> str:
-    """Return the URL for answers: the given URL if it is registered; without a given URL, the first registered URL."""
+    """Return the URL for answers: the URL in the request if it is registered; if the request has no URL, the first registered URL."""
     if not client.callbacks:
         raise RequestRefused(LoginCase.NO_CALLBACK)
     if not given:

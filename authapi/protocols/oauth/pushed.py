@@ -1,4 +1,4 @@
-"""Authorization requests that clients push (RFC 9126): stored encrypted for a short time, found by a handle, deleted by the answer."""
+"""Authorization requests that clients push (RFC 9126): stored encrypted for a short time, found by a handle, deleted when answered."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INSERT = Prepared(
 
 @dataclass(frozen=True)
 class Pushed:
-    """The answer to a client that pushed a request: the `request_uri`, and the seconds within which a login must begin with it."""
+    """The answer to a client that pushed a request: the `request_uri`, and the seconds until a login with it must begin."""
 
     request_uri: str = field(repr=False)
     seconds: int

@@ -53,7 +53,7 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
         with transaction.atomic():
             if "token" in types:
                 request.login, entitlement = still_granted(request.login)
-                # The browser sends no proof, so no token is issued for an API that demands a proof.
+                # The browser sends no proof of a key, so no token is issued for an API that demands such a proof.
                 bound_to(None, client=request.login.client, resource=entitlement.resource)
                 access = user_access(request.login, entitlement, is_front_channel=True)
                 request.issue, request.scopes = access, list(access.scopes)
@@ -64,9 +64,9 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
             return {"code": issue_code(request.login, request.code_parameters, until=ends_at(access) if access else None)}
 
     def add_id_token(self, members: dict[str, Any], token_handler: Any, request: Any) -> dict[str, Any]:
-        """Add the id token if the response type contains `id_token`, even without the scope `openid`.
+        """Add the id token if the response type contains `id_token`, even if the request does not contain the scope `openid`.
 
-        The engine would then omit the token.
+        Without that scope, the engine would omit the token.
         """
         types = request.response_type.split()
         if "id_token" in types:

@@ -35,7 +35,7 @@ def respond(
             # Form Post Response Mode 1.0.
             answer = post_form(request, target.redirect_uri, sent)
         case "web_message":
-            # A script reads this answer, so numbers stay numbers.
+            # A script reads this answer as JSON, so numbers are not converted to text.
             answer = _web_message(request, target, {**sent, **members})
         case _:
             answer = see_other(request, with_parameters(target.redirect_uri, sent, in_fragment=target.mode == "fragment"))
@@ -54,6 +54,6 @@ def _web_message(request: HttpRequest, target: Target, sent: Mapping[str, Any]) 
     message = {"type": "authorization_response", "response": dict(sent)}
     answer = render(request, "hosted/web_message.html", {"message": json.dumps(message), "origin": target.web_origin})
     answer["Content-Security-Policy"] = _POLICY + f"form-action 'none'; frame-ancestors {target.web_origin}"
-    # The window that gets the message has another origin. The default policy `same-origin` would disconnect that window.
+    # The window that gets the message has another origin. The default policy `same-origin` would disconnect that window from this page.
     answer["Cross-Origin-Opener-Policy"] = "unsafe-none"
     return answer

@@ -57,7 +57,7 @@ def terms_of(
 
 
 def _further_claims(asked: AskedClaims, scopes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the requested profile claims that no granted scope contains. They need the scope `openid`."""
+    """Return the requested profile claims that no granted scope contains. Empty without the scope `openid`."""
     names = asked.names
     if not names or "openid" not in scopes:
         return ()

@@ -13,7 +13,7 @@ from authapi.upstream.subject_tokens import logged_in_by_token
 
 
 class TokenExchangeGrant(TokenGrant):
-    """Exchanges an access token of this service for a token of the next API, or a token of an external issuer for tokens of a user."""
+    """Exchanges an access token of this service for a token for the next API, or a token of an external issuer for a user's tokens."""
 
     name = "urn:ietf:params:oauth:grant-type:token-exchange"
 

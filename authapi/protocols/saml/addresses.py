@@ -53,8 +53,9 @@ def entity_id(canonical_host: str, settings: SamlSettings | None = None) -> str:
 def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: SamlSettings) -> str:
     """Return the address for an answer (SAML profiles, 4.1.4.1).
 
-    This is the address in the request if it is registered, the address at the requested index, or the first callback. Raises
-    `NoConsumerAddress` and `UnknownIndex`.
+    If the request names an address, this is the named address if it is registered, otherwise the first callback. If the request names an
+    index, this is the address with this index. If the request names neither, this is the first callback. Raises `NoConsumerAddress` and
+    `UnknownIndex`.
     """
     fixed = [*(each for each in callbacks if "*" not in each), *(each.address for each in settings.addresses)]
     if not fixed:

@@ -1,7 +1,7 @@
-"""Answers to an application: a response with an assertion about a user, or with an error.
+"""Builds answers to an application: a response with an assertion about a user, or with an error.
 
-Pure: ids and the time are arguments. Each element is complete before it is signed or encrypted: first the assertion, then the response
-around it.
+Pure: ids and the time are arguments. Each element is complete before it is signed or encrypted. First the assertion is signed or encrypted,
+then the response around it.
 """
 
 from __future__ import annotations

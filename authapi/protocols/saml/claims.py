@@ -21,8 +21,8 @@ from authapi.protocols.saml.names import (
 from authapi.protocols.saml.settings import SamlSettings
 
 Value = str | bool | int | float
-# Internal members and account records. They are not passed through: an assertion contains such a member only if a mapping names it, and
-# `identities` also if the settings map identities.
+# Internal members and account records. They are not passed through: an assertion contains such a member only if a mapping names it. An
+# assertion also contains `identities` if the settings map identities.
 _KEPT_BACK = frozenset(
     {"identities", "user_metadata", "app_metadata", "multifactor", "blocked", "last_ip", "last_login", "logins_count", "groups", "roles"}
 )

@@ -81,7 +81,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
-    """Return empty terms: assertions have no scopes, so no consent is needed."""
+    """Return empty terms: an assertion has no scopes, so the user need not consent."""
     return Terms()
 
 
@@ -196,7 +196,10 @@ def handle_of(message_id: str) -> str:
 
 
 def _address(client: Client, asked: AuthnRequest, settings: SamlSettings) -> tuple[str, RequestRefused | None]:
-    """Return the address for answers, and the refusal of the request, if any. Raises `RequestRefused` if there is no such address."""
+    """Return the address for answers, and the refusal of the request or None.
+
+    Raises `RequestRefused` if the application has no address for answers.
+    """
     callbacks = client.redirect_uris.split()
     try:
         address = consumer_address(asked, callbacks, settings)

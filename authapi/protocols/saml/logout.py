@@ -25,7 +25,8 @@ _MOST_INDEXES = 50
 class Participation:
     """The name and session index of a login, as sent to an application.
 
-    A logout request of this service repeats both. An application must repeat the name, and the index unless it must sign.
+    A logout request of this service repeats both. An application must repeat the name. It must also repeat the index, unless its requests
+    must be signed.
     """
 
     name_id: NameId

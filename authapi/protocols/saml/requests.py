@@ -45,7 +45,7 @@ class RequestUnusable(ValueError):
 
 @dataclass(frozen=True)
 class Sent:
-    """A message from a browser: its parameter and value, and for the redirect binding the raw query."""
+    """A message from a browser: the parameter, its value and, for the redirect binding, the raw query."""
 
     parameter: str
     message: str = field(repr=False)
@@ -55,8 +55,10 @@ class Sent:
 
 @dataclass(frozen=True)
 class AuthnRequest:
-    """A request of an application. Absent texts are empty. All texts are empty if there was no request: the login began at this service
-    (`is_unsolicited`)."""
+    """A request of an application.
+
+    Absent texts are empty. If the login began at this service (`is_unsolicited`), there was no request, and all texts are empty.
+    """
 
     id: str = ""
     issuer: str = ""

@@ -36,7 +36,7 @@ def signing_keys(key_set: Any, *, algorithm: str) -> tuple[NewCredential, ...]:
 
 
 def certificates(key_set: Any) -> tuple[NewCredential, ...]:
-    """Return the certificates of a set: the first of each `x5c` (RFC 8705, 2.2.2). Raises `RequestRefused`."""
+    """Return the certificates of a set: the first certificate of each `x5c` (RFC 8705, 2.2.2). Raises `RequestRefused`."""
     chains = [jwk["x5c"] for jwk in _members(key_set) if jwk.get("x5c")]
     if not chains or len(chains) > MOST_KEYS:
         raise refused(f"The jwks must have one or {MOST_KEYS} keys with a certificate as x5c.")

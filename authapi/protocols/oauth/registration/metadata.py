@@ -26,7 +26,7 @@ from authapi.services.client_credentials import NewCredential
 from authapi.services.registered_clients import Registration
 from authapi.tokens.signing import RSA_ALGORITHMS, SHARED
 
-# The list excludes grants in which the application sees a password, and grants that put tokens into a URL.
+# The list contains no grant in which the application sees a password, and no grant that puts tokens into a URL.
 GRANTS = ("authorization_code", "refresh_token", "client_credentials", DEVICE_GRANT)
 METHODS = (
     "none", "client_secret_basic", "client_secret_post", "private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth",
@@ -58,7 +58,7 @@ _UNSERVED: dict[str, tuple[tuple[Any, ...], str]] = {
 
 @dataclass(frozen=True)
 class Metadata:
-    """The sent members, without unset members."""
+    """The members that the client sent, without members that are null."""
 
     members: Mapping[str, Any]
 

@@ -53,12 +53,18 @@ def _repeated(client: Client, parameters: Parameters) -> RequestRefused | None:
 
 
 def without_legacy_members(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters without `login_ticket` and `access_token`. This view uses both; a stored request must not contain them."""
+    """Return the parameters without `login_ticket` and `access_token`.
+
+    This view itself uses both parameters; a stored request must not contain them.
+    """
     return {name: value for name, value in values.items() if name not in _LOOKED_AT_HERE}
 
 
 def requested_client(host: HostMatch, client_id: str) -> Client:
-    """Return the client that a browser names. Raises `RequestRefused`, shown to the user, because no redirect URL is trusted yet."""
+    """Return the client that a browser names.
+
+    Raises `RequestRefused`, which is shown to the user, because no redirect URL is trusted yet.
+    """
     if not client_id:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="client_id")
     try:

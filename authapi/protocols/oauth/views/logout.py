@@ -1,4 +1,4 @@
-"""`/v2/logout` and `/oidc/logout`: end the session at this service, at clients that request notices, and on request at the provider."""
+"""`/v2/logout` and `/oidc/logout`: end the session at this service, at clients that request notices, and, if requested, at the provider."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Ending:
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """`/v2/logout`: end the session of this browser, and redirect to a URL that the client (or the tenant, without a client) allows.
 
-    By the contract, every GET ends the session, even the request for an image on another page. This service ends the session at once only
-    for a navigation; otherwise it asks the user first.
+    By the contract, every GET ends the session, even a request for an image that another page contains. This service is stricter: it ends
+    the session at once only for a navigation, and otherwise asks the user first.
     """
     sent = _sent(request.GET)
     client = _named_client(host, single(sent, "client_id"))
@@ -184,7 +184,7 @@ def _end(request: HttpRequest, host: HostMatch, ending: Ending) -> HttpResponse:
 
 
 def _question(request: HttpRequest, host: HostMatch, ending: Ending, sent: Mapping[str, str]) -> HttpResponse:
-    """Ask the user of the session. `sent` contains the parameters that the form repeats, with the names of `/oidc/logout`."""
+    """Ask the user whether to end the session. `sent` contains the parameters that the form repeats, with the names of `/oidc/logout`."""
     fields = {name: value for name, value in sent.items() if value} | ({"federated": "1"} if ending.is_federated else {})
     user = ending.session.user if ending.session is not None else None
     context = {"user": user, "fields": fields, "form_token": form_token(read_cookie(request, SESSION))}
