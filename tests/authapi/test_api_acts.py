@@ -91,7 +91,7 @@ def test_only_an_api_with_a_secret_offers_a_new_secret(browser: Browser, signed:
     assert "Create new signing secret" not in menu_of(head_of(browser, unsigned))
 
 
-def test_the_page_of_the_management_api_offers_a_grant_and_neither_a_change_nor_a_deletion(browser: Browser, tenant: Tenant) -> None:
+def test_the_page_of_the_management_api_offers_a_grant_but_no_change_or_deletion(browser: Browser, tenant: Tenant) -> None:
     head = head_of(browser, ensure_management_api(tenant.pk))
     assert [text for text, _ in primary_of(head)] == ["Grant to a client"]
     assert menu_of(head) == ["Request a token", "History"]
@@ -174,7 +174,7 @@ def test_an_api_with_the_maximum_number_of_permissions_refuses_another_permissio
     assert (len(api.scopes), api.scope_values[-1]) == (1000, "scope:last")
 
 
-def test_the_tab_of_many_permissions_shows_the_newest_permissions_and_links_to_all_permissions(browser: Browser, tenant: Tenant) -> None:
+def test_the_tab_shows_the_newest_permissions_and_links_to_all_permissions(browser: Browser, tenant: Tenant) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER, scopes=[{"value": f"scope:{number}"} for number in range(100)])
     tab = f"{page(api)}?tab=permissions"
     assert "permissions are shown" not in browser.get(tab).content.decode()
@@ -265,9 +265,7 @@ def test_a_new_secret_names_the_clients_that_lose_access(browser: Browser, tenan
 # The test page
 
 
-def test_the_test_page_has_a_token_request_of_the_newest_client_and_of_the_chosen_client(
-    browser: Browser, tenant: Tenant, api: ApiResource
-) -> None:
+def test_the_test_page_has_a_token_request_of_the_newest_or_the_chosen_client(browser: Browser, tenant: Tenant, api: ApiResource) -> None:
     first, second = machine(tenant, api, "First"), machine(tenant, api, "Second")
 
     shown = unescape(browser.get(page(api, "test")).content.decode())
@@ -337,7 +335,7 @@ def test_the_programs_for_a_client_with_a_key_read_the_key_and_contain_no_secret
     assert shown.count("CLIENT_KEY_FILE") > 3
 
 
-def test_the_test_page_shows_only_the_call_of_the_api_for_a_client_whose_tokens_must_be_bound(
+def test_the_test_page_shows_only_the_api_call_if_tokens_of_the_client_must_be_bound(
     browser: Browser, tenant: Tenant, api: ApiResource
 ) -> None:
     client = machine(tenant, api)

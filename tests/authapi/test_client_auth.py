@@ -56,7 +56,7 @@ def test_an_invalid_basic_header_gets_401(tenant: Tenant, credential: str) -> No
     assert answer.status == 401
 
 
-def test_failures_of_an_ip_address_lead_to_429_and_valid_clients_at_the_ip_address_are_still_served(tenant: Tenant, settings: Any) -> None:
+def test_valid_clients_are_served_even_if_failures_of_their_ip_address_get_429(tenant: Tenant, settings: Any) -> None:
     settings.FAILED_AUTHENTICATIONS_PER_MINUTE = 3
     registered = granted_client(tenant)
     wrong, right = form_of(tenant, registered, client_secret="wrong"), form_of(tenant, registered)

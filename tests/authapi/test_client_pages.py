@@ -255,7 +255,7 @@ def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, 
 
 
 @pytest.mark.parametrize("app_type", ["regular_web", "spa", "native"])
-def test_the_example_programs_of_an_application_request_tokens_for_the_api_that_is_granted_for_users(
+def test_the_programs_of_an_application_request_tokens_for_the_api_granted_for_users(
     browser: Browser, tenant: Tenant, app_type: str
 ) -> None:
     client, _ = create_client(
@@ -300,7 +300,7 @@ CERTIFICATE_METHOD = {"self_signed_tls_client_auth": {"credentials": [{"id": "cr
         {"compliance_level": "fapi2_sp_pkj_mtls", "client_authentication_methods": KEY_METHOD},
     ],
 )
-def test_a_client_with_more_requirements_than_authentication_gets_only_the_snippet_that_reads_the_metadata(
+def test_a_client_with_further_requirements_gets_only_the_snippet_that_reads_the_metadata(
     browser: Browser, tenant: Tenant, settings: dict[str, Any]
 ) -> None:
     client, _ = create_client(

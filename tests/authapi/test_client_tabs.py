@@ -183,9 +183,7 @@ def test_the_audience_of_the_snippets_is_an_api_granted_to_the_client_itself(
 # --- All tabs
 
 
-def test_a_tab_reads_only_its_own_tables_and_the_number_of_queries_does_not_grow_with_rows(
-    browser: Browser, tenant: Tenant, orders: ApiResource
-) -> None:
+def test_a_tab_reads_only_its_own_tables_with_a_fixed_number_of_queries(browser: Browser, tenant: Tenant, orders: ApiResource) -> None:
     client = granted_client(tenant).client
 
     def cost(tab: str) -> int:

@@ -137,7 +137,7 @@ def test_a_suspended_tenant_gets_403_before_the_token_is_checked(tenant: Tenant)
     assert ask(tenant, None)[:2] == (403, {"statusCode": 403, "error": "Forbidden", "message": "The tenant is suspended."})
 
 
-def test_a_request_over_the_rate_gets_429_and_an_invalid_token_still_gets_401(tenant: Tenant, token: str, settings: Any) -> None:
+def test_a_request_over_the_rate_gets_429_but_an_invalid_token_gets_401(tenant: Tenant, token: str, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
     answers = [ask(tenant, token) for _ in range(6)]
     status, body, response = next(answer for answer in answers if answer[0] == 429)

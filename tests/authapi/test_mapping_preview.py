@@ -238,7 +238,7 @@ def test_the_form_of_a_connection_previews_the_claims_of_the_last_successful_tes
     ],
     ids=["OpenID", "SAML", "another protocol", "no claims"],
 )
-def test_after_a_test_without_stored_claims_the_pages_render_and_tell_the_user_to_test_again(
+def test_the_pages_recommend_another_test_if_the_last_test_stored_no_claims(
     browser: Browser, tenant: Tenant, strategy: str, result: dict[str, Any]
 ) -> None:
     connection = made(tenant, strategy, client_id="c", domain="d.example.test")

@@ -191,7 +191,7 @@ def test_a_login_uses_only_the_pushed_parameters(login: Login, pusher: Pusher) -
     assert "code" in answer.answer
 
 
-def test_a_completed_login_uses_up_the_handle_and_loading_the_page_does_not(login: Login, pusher: Pusher) -> None:
+def test_a_completed_login_uses_up_the_handle_but_loading_the_page_does_not(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle()
     first, second = go(login, uri), go(login, uri)
     assert "code" in login.log_in(second).answer

@@ -109,7 +109,7 @@ def test_a_factor_is_removed_with_a_reason_and_its_number_is_never_shown_in_full
     assert NUMBER not in repr(entry.__dict__)
 
 
-def test_a_reset_removes_every_factor_and_removes_passkeys_only_on_request(browser: Browser, tenant: Tenant, ada: User) -> None:
+def test_a_reset_removes_every_factor_but_passkeys_only_on_request(browser: Browser, tenant: Tenant, ada: User) -> None:
     for kind in ("totp", "recovery-code", "passkey"):
         EnrolledFactorFactory.create(user=ada, kind=kind)
     RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada)
@@ -141,7 +141,7 @@ def test_the_page_of_an_organization_sets_its_policy(browser: Browser, tenant: T
     assert policy_of_organization(organization) is None
 
 
-def test_staff_mail_a_link_that_sets_up_a_factor_after_a_confirmation(browser: Browser, tenant: Tenant, ada: User) -> None:
+def test_staff_mail_a_setup_link_after_a_confirmation(browser: Browser, tenant: Tenant, ada: User) -> None:
     place, page = (
         reverse(f"admin:identity_user_{name}", args=args) for name, args in (("action", (ada.pk, "send-setup-link")), ("change", (ada.pk,)))
     )

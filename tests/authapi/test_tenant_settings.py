@@ -174,7 +174,7 @@ def test_brute_force_settings_can_be_changed_one_by_one(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(("threshold", "is_lifted"), [(11, True), (9, False)])
-def test_a_higher_threshold_lifts_blocks_and_a_lower_threshold_does_not(
+def test_a_higher_threshold_lifts_blocks_but_a_lower_threshold_does_not(
     tenant: Tenant, database_connection: Connection, threshold: int, is_lifted: bool
 ) -> None:
     now = timezone.now()

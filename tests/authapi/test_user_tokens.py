@@ -111,7 +111,7 @@ def test_a_refreshed_token_names_the_grant_that_issued_it(tenant: Tenant) -> Non
     assert decoded(second["access_token"])[1]["gty"] == "refresh_token"
 
 
-def test_both_tokens_contain_the_organization_and_its_name_only_if_the_tenant_enables_names(tenant: Tenant) -> None:
+def test_both_tokens_contain_the_organization_but_its_name_only_if_enabled(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"allow_offline_access": True})
     user, registered, acme = some_user(tenant), web_client(tenant), make_organization(tenant)
     add_members(tenant_id=tenant.pk, organization_id=acme.pk, user_ids=[user.user_id])

@@ -1,7 +1,7 @@
 """A program that creates two streams for a tenant: `python -m tests.cluster.binding <tenant> <URL of a SCIM server>`.
 
-The first stream sends every event since the beginning of the log to a recorder of the tests. The second stream sends the events of users
-that are recorded after its creation to the SCIM server. The program prints the ids of both streams as JSON.
+The first stream sends every event since the beginning of the log to a recorder of the tests. The second stream sends events of users to the
+SCIM server, beginning with the first event after the creation of this stream. The program prints the ids of both streams as JSON.
 """
 
 from __future__ import annotations

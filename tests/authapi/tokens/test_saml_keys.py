@@ -66,7 +66,7 @@ def test_many_simultaneous_requests_create_the_certificate_once(tenant: Tenant) 
     assert states(tenant) == ["current"]
 
 
-def test_a_rollover_publishes_the_new_certificate_before_it_signs_and_keeps_the_old_certificate_published(tenant: Tenant) -> None:
+def test_a_rollover_publishes_the_new_certificate_first_and_keeps_the_old_certificate(tenant: Tenant) -> None:
     old = signing_identity(tenant.pk)
     following = prepare_key(tenant.pk)
     assert prepare_key(tenant.pk).kid == following.kid

@@ -60,7 +60,7 @@ def test_standard_claims_of_the_id_token_have_precedence_over_userinfo() -> None
     }
 
 
-def test_a_mapping_fills_fields_from_the_id_token_and_userinfo_and_ignores_unknown_fields() -> None:
+def test_a_mapping_reads_the_id_token_and_userinfo_but_ignores_unknown_fields() -> None:
     attributes = {
         "name": "${context.tokenset.first} ${context.userinfo.last}",
         "nickname": "${context.tokenset.missing}",

@@ -134,7 +134,7 @@ def _cipher(raw: bytes) -> Element:
     return element(qualified(XENC, "CipherData"), None, value)
 
 
-def test_the_next_key_is_tried_after_a_key_that_yields_no_xml_and_after_a_key_that_yields_wrong_padding() -> None:
+def test_the_next_key_is_tried_after_a_key_that_yields_no_xml_or_wrong_padding() -> None:
     # If one of the two cases got a faster answer, an attacker could measure whether the padding is valid. From many such answers, the
     # attacker could compute the plain text.
     plain = serialized(assertion())

@@ -143,7 +143,7 @@ def test_truncated_streams_and_streams_with_trailing_data_are_refused(raw: bytes
         inflated(raw)
 
 
-def test_base64_may_have_line_breaks_and_no_other_characters() -> None:
+def test_base64_may_have_line_breaks_but_no_other_characters() -> None:
     assert from_base64(" PGEv\r\nPg== \n") == b"<a/>"
     for text in ("PGEvPg=", "PGE*vPg==", "PGEvPg==PGEvPg==", "äöü"):
         with pytest.raises(XmlMalformed):

@@ -31,7 +31,7 @@ def test_opening_the_link_approves_nothing_and_shows_the_request_only_to_its_use
     assert center.row.status == CibaRequest.Status.PENDING
 
 
-def test_the_page_shows_the_request_with_its_application_time_and_location(center: CallCenter) -> None:
+def test_the_page_shows_the_application_the_time_and_the_location_of_the_request(center: CallCenter) -> None:
     page = center.open(center.begin())
     for text in ("Call center", "21-49-38", "198.51.100.7", "UTC", "See your profile", "Allow this only if you expect the request"):
         assert text in page.text

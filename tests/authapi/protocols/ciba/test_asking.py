@@ -73,7 +73,7 @@ def test_a_request_that_cannot_be_granted_is_refused_before_the_user_is_notified
     assert not Job.objects.of(center.tenant.pk).exists()
 
 
-def test_basic_authentication_an_expiry_as_text_and_an_issuer_without_a_slash_are_accepted(tenant: Tenant) -> None:
+def test_unusual_forms_of_a_valid_request_are_accepted(tenant: Tenant) -> None:
     center = call_center(tenant, token_endpoint_auth_method="client_secret_basic")
     proof = basic(center.client.client_id, center.secret)
     spelled: dict[str, Any] = {"client_id": None, "client_secret": None, "audience": "None", "requested_expiry": "900"}
@@ -98,7 +98,7 @@ def test_public_clients_and_clients_without_the_grant_are_refused(tenant: Tenant
 
 
 @pytest.mark.parametrize("has_notifier", [True, False])
-def test_an_invalid_expiry_and_a_missing_notifier_get_the_same_refusal_for_every_user(center: CallCenter, *, has_notifier: bool) -> None:
+def test_a_refusal_for_another_reason_does_not_reveal_whether_the_user_exists(center: CallCenter, *, has_notifier: bool) -> None:
     if not has_notifier:
         changes = {"settings": {"async_approval_notification_channels": ["guardian-push"]}}
         update_client(tenant_id=center.tenant.pk, client_id=center.client.client_id, changes=changes)

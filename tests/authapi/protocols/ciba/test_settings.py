@@ -20,7 +20,7 @@ SETTING = "backchannel_authentication"
 WEBHOOK = {"channel": "webhook", "webhook_url": "https://hooks.example.test/ciba", "webhook_secret": SECRET}
 
 
-def test_a_webhook_requires_a_url_and_a_secret_and_a_new_url_requires_the_secret_again(tenant: Tenant) -> None:
+def test_a_new_url_of_the_webhook_requires_the_secret_again(tenant: Tenant) -> None:
     for change in (
         {"channel": "webhook"},
         {"channel": "pigeon"},

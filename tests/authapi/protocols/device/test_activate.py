@@ -41,7 +41,7 @@ def test_a_url_cannot_put_other_text_into_the_field(tv: Television, typed: str) 
     assert value_of(tv.browser.get("/activate", {"user_code": typed})) == ""
 
 
-def test_the_question_names_the_application_the_device_and_the_location_of_the_device(tv: Television, settings: Any) -> None:
+def test_the_question_names_the_application_and_the_place_of_the_device(tv: Television, settings: Any) -> None:
     settings.COUNTRY_HEADER = "CF-IPCountry"
     code = tv.begin(headers={"CF-IPCountry": "AT"})
     page = tv.ask()

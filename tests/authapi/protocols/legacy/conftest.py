@@ -1,4 +1,4 @@
-"""A tenant with an old client, which uses the endpoints and grants for old client libraries: a user, a browser, and scripts of a page."""
+"""A tenant with an old client, its user, a browser, and scripts of a page. Old clients use the endpoints and grants for old libraries."""
 
 from __future__ import annotations
 

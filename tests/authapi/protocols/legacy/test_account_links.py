@@ -1,4 +1,4 @@
-"""Linking accounts at `/authorize`, `/login/unlink`, and impersonation: only accounts of the user can be changed."""
+"""Linking at `/authorize`, unlinking at `/login/unlink`, and impersonation: a client can change only the accounts of its user."""
 
 from __future__ import annotations
 

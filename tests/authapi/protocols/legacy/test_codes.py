@@ -1,4 +1,4 @@
-"""Codes of passwordless connections at old endpoints: `/co/authenticate` with the otp credential, `/oauth/ro` with `email` and `sms`."""
+"""Codes of passwordless connections at `/co/authenticate` (credential `otp`) and `/oauth/ro` (connections `email` and `sms`)."""
 
 from __future__ import annotations
 

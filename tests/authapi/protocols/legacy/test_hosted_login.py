@@ -138,14 +138,12 @@ def test_a_page_of_another_origin_cannot_read_which_user_is_logged_in(old: OldCl
     assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_a_request_without_an_origin_from_another_site_cannot_read_which_user_is_logged_in(old: OldClient) -> None:
+def test_another_site_cannot_read_which_user_is_logged_in_even_without_an_origin(old: OldClient) -> None:
     assert known(old, sec_fetch_site="cross-site").json() == {"sso": False}
 
 
 @pytest.mark.parametrize("changes", [{"settings": {"cross_origin_authentication": False}}, {"is_first_party": False}])
-def test_a_third_party_client_and_a_client_without_cross_origin_login_cannot_read_which_user_is_logged_in(
-    old: OldClient, changes: dict[str, Any]
-) -> None:
+def test_a_client_that_is_not_trusted_cannot_read_which_user_is_logged_in(old: OldClient, changes: dict[str, Any]) -> None:
     change(old.client, **changes)
     assert known(old, origin=ORIGIN).json() == {"sso": False}
 

@@ -50,7 +50,7 @@ def authenticate(old: OldClient, code: str, strategy: str = "email", **changes: 
 
 
 @pytest.mark.parametrize("strategy", ADDRESSES)
-def test_a_code_is_accepted_once_instead_of_a_password_and_the_token_names_the_method(coded: OldClient, strategy: str) -> None:
+def test_a_code_is_accepted_once_instead_of_a_password(coded: OldClient, strategy: str) -> None:
     code = code_of(coded, strategy)
     assert refusal(log_in(coded, wrong(code), strategy)) == (401, "invalid_user_password", "Wrong email or password.")
     answer = log_in(coded, code, strategy)
@@ -60,7 +60,7 @@ def test_a_code_is_accepted_once_instead_of_a_password_and_the_token_names_the_m
 
 
 @pytest.mark.parametrize(("strategy", "kind"), [("email", "email"), ("sms", "phone number")])
-def test_the_answer_to_a_wrong_code_in_a_form_mentions_the_code_and_no_password(coded: OldClient, strategy: str, kind: str) -> None:
+def test_the_answer_to_a_wrong_code_in_a_form_does_not_mention_a_password(coded: OldClient, strategy: str, kind: str) -> None:
     code = code_of(coded, strategy)
     told = (401, "access_denied", f"Wrong {kind} or verification code.")
     assert refusal(authenticate(coded, wrong(code), strategy)) == told

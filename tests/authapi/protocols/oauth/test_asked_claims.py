@@ -87,7 +87,7 @@ def test_the_client_gets_an_error_for_a_malformed_parameter(login: Asking) -> No
 # --- Claims of the profile ------------------------------------------------------------------------------------------------
 
 
-def test_each_claim_is_returned_only_in_the_id_token_or_profile_for_which_it_was_requested(login: Asking) -> None:
+def test_each_claim_is_returned_only_where_it_was_requested(login: Asking) -> None:
     answer = login.log_in(login.claims(id_token={"email": {"essential": True}, "phone_number": None}, userinfo={"name": None}))
     members = login.tokens(answer).json()
     _, id_token = decoded(members["id_token"])

@@ -351,7 +351,7 @@ def test_max_age_requires_a_new_login_if_the_last_login_is_too_old(login: Login)
         assert "code" in login.log_in(login.ask(max_age="60")).answer
 
 
-def test_cookies_are_host_only_and_secure_and_hidden_from_scripts(login: Login, settings: Any) -> None:
+def test_cookies_are_host_only_secure_and_hidden_from_scripts(login: Login, settings: Any) -> None:
     login.begin_session()
     settings.INSECURE_HTTP = False
     from django.http import HttpResponse
@@ -450,7 +450,7 @@ def test_hybrid_and_implicit_answers_are_in_the_fragment(login: Login) -> None:
     assert {"at_hash", "c_hash"} <= claims.keys()
 
 
-def test_an_answer_form_needs_no_script_and_may_be_sent_only_to_https_or_the_client(login: Login) -> None:
+def test_a_posted_answer_needs_no_script_and_its_targets_are_limited(login: Login) -> None:
     login.begin_session()
     page = login.ask(response_mode="form_post", state='"><script>x')
     assert page.status == 200
@@ -465,7 +465,7 @@ def test_an_answer_form_needs_no_script_and_may_be_sent_only_to_https_or_the_cli
     assert page.body.count(b"<script") == 1
 
 
-def test_a_web_message_names_the_registered_origin_and_only_this_origin_may_frame_its_page(login: Login) -> None:
+def test_only_the_registered_origin_gets_a_web_message_and_may_frame_its_page(login: Login) -> None:
     set_client(login, settings={"web_origins": ["https://app.example.test"]})
     page = login.ask(response_mode="web_message", prompt="none", state="</script>")
     assert page.status == 200

@@ -104,7 +104,7 @@ def test_a_request_with_a_forbidden_address_ends_no_session(inside: Login, addre
     assert has_session(inside)
 
 
-def test_a_logout_of_a_client_accepts_only_the_addresses_of_the_client_and_not_the_addresses_of_the_tenant(inside: Login) -> None:
+def test_a_logout_of_a_client_accepts_only_the_addresses_of_this_client(inside: Login) -> None:
     allow_for_tenant(inside, allowed_logout_urls=["https://www.example.test/"])
     own, tenants = {"client_id": inside.client.client_id}, "https://www.example.test/"
     assert inside.browser.get("/v2/logout", {**own, "returnTo": tenants}).status == 400
@@ -229,7 +229,7 @@ def test_a_request_with_contradictory_parameters_ends_no_session(inside: Login, 
     assert has_session(inside)
 
 
-def test_an_id_token_of_another_tenant_and_an_access_token_are_not_accepted_as_id_token_hint(inside: Login) -> None:
+def test_only_an_id_token_of_this_tenant_is_accepted_as_id_token_hint(inside: Login) -> None:
     other = create_tenant(tenant_id=f"{inside.tenant.pk}-b", name="b", host=f"{inside.tenant.pk}-b.example.test")
     client, _ = web_client(other, grant_types=["authorization_code", "implicit"])
     connection = people(other, client)
@@ -264,7 +264,7 @@ def test_an_answer_posted_by_another_site_ends_no_session(inside: Login) -> None
     assert has_session(inside)
 
 
-def test_the_id_of_the_session_is_accepted_as_logout_hint_and_the_id_of_another_session_is_not(inside: Login) -> None:
+def test_only_the_id_of_the_current_session_is_accepted_as_logout_hint(inside: Login) -> None:
     sid = Session.objects.of(inside.tenant.pk).get().pk
     assert "Log out?" in inside.browser.get("/oidc/logout", {"logout_hint": "ses_other"}).text
     assert "You are logged out" in inside.browser.get("/oidc/logout", {"logout_hint": sid}).text
@@ -278,16 +278,14 @@ def test_a_tenant_can_switch_the_question_off(inside: Login) -> None:
 
 
 @pytest.mark.parametrize("headers", ASIDE.values(), ids=ASIDE)
-def test_a_request_that_is_not_a_navigation_shows_the_question_even_if_the_question_is_switched_off(
-    inside: Login, headers: dict[str, Any]
-) -> None:
+def test_switching_the_question_off_affects_only_navigations(inside: Login, headers: dict[str, Any]) -> None:
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     page = inside.browser.get("/oidc/logout", **headers)
     assert "Log out?" in page.text
     assert has_session(inside)
 
 
-def test_an_id_token_hint_for_another_user_shows_the_question_even_if_the_question_is_switched_off(inside: Login) -> None:
+def test_a_hint_for_another_user_shows_the_question_even_if_it_is_switched_off(inside: Login) -> None:
     hint = id_token(inside)
     allow_for_tenant(inside, sessions={"oidc_logout_prompt_enabled": False})
     person(inside.connection, email="eve@example.test")

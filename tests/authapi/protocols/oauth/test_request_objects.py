@@ -269,7 +269,7 @@ def test_the_same_jti_is_accepted_from_another_client(login: Login) -> None:
 # --- Pushed and required ------------------------------------------------------------------------------------------------------
 
 
-def test_a_signed_request_can_be_pushed_and_parameters_besides_the_request_object_are_ignored(login: Login, pusher: Pusher) -> None:
+def test_parameters_beside_a_pushed_request_object_are_ignored(login: Login, pusher: Pusher) -> None:
     uri = pusher.handle(request=request_object(login), redirect_uri="https://evil.test/", state="outside")
     page = login.browser.get("/authorize", {"client_id": login.client.client_id, "request_uri": uri})
     answer = login.log_in(page).answer

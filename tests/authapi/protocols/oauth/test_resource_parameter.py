@@ -124,7 +124,7 @@ def test_the_code_and_the_refresh_token_are_for_the_api_of_their_login(shop: Sho
     assert audience(shop.token(grant_type="refresh_token", refresh_token=token, resource=ORDERS)) == audience(first)
 
 
-def test_a_refresh_can_request_another_api_that_the_refresh_token_settings_of_the_client_name(shop: Shop) -> None:
+def test_a_refresh_can_request_another_api_if_the_settings_of_the_client_name_it(shop: Shop) -> None:
     policies = {"rotation_type": "non-rotating", "expiration_type": "non-expiring", "policies": [{"audience": STOCK, "scope": []}]}
     update_client(tenant_id=shop.tenant.pk, client_id=shop.client.client_id, changes={"settings": {"refresh_token": policies}})
     forget_all()

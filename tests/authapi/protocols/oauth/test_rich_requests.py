@@ -184,7 +184,7 @@ def test_the_page_shows_a_member_whose_name_equals_a_path_in_the_sentence(bank: 
     assert "<dd><bdi>1000000</bdi></dd>" in html
 
 
-def test_the_allowed_details_are_in_the_code_the_token_the_answer_and_refreshes(bank: Bank) -> None:
+def test_the_allowed_details_are_stored_and_returned_at_every_step(bank: Bank) -> None:
     code = bank.code(PAYMENT, ACCOUNT, scope="openid offline_access")
     assert AuthorizationCode.objects.of(bank.tenant.pk).get().asked == {"details": [PAYMENT, ACCOUNT]}
     first = bank.exchange(code)
@@ -199,7 +199,7 @@ def test_a_user_who_declines_grants_nothing(bank: Bank) -> None:
     assert not Consent.objects.of(bank.tenant.pk).exists()
 
 
-def test_a_new_amount_requires_consent_again_and_the_same_details_do_not(bank: Bank) -> None:
+def test_a_new_amount_requires_consent_again_but_the_same_details_do_not(bank: Bank) -> None:
     bank.code(PAYMENT)
     again = bank.ask({**PAYMENT, "actions": ["initiate"]}, prompt="none")
     assert "code" in again.answer

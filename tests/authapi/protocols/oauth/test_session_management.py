@@ -55,7 +55,7 @@ def test_an_answer_has_a_session_state_that_matches_the_cookie(watched: Login) -
         assert judged(state, **(asked | wrong)) == "changed"
 
 
-def test_the_cookie_is_readable_by_scripts_and_does_not_open_the_session(watched: Login) -> None:
+def test_the_cookie_that_scripts_can_read_does_not_open_the_session(watched: Login) -> None:
     page = watched.begin_session()
     shown, kept = cookie_of(page, "session_state"), cookie_of(page, "session")
     assert (shown["httponly"], kept["httponly"]) == ("", True)

@@ -67,7 +67,7 @@ def test_an_initial_access_token_is_required_by_default(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("why", ["unknown", "expired", "revoked", "used up", "of another tenant"])
-def test_an_unknown_expired_revoked_used_or_foreign_initial_access_token_is_refused(tenant: Tenant, why: str) -> None:
+def test_an_invalid_initial_access_token_is_refused(tenant: Tenant, why: str) -> None:
     open_registration(tenant, needs_token=True)
     door = Door(tenant, initial_token(tenant, most_uses=1))
     row = InitialAccessToken.objects.of(tenant.pk).get()

@@ -282,7 +282,7 @@ def test_two_applications_get_different_name_ids_of_one_user() -> None:
     assert pairwise_id(tenant_id="t", client_id="a", user_id="database|ada") in ids
 
 
-def test_an_error_response_contains_two_status_codes_and_the_reason_and_is_signed() -> None:
+def test_a_signed_error_response_contains_two_status_codes_and_the_reason() -> None:
     response = verified(parse(serialized(failure(ANSWERING, (RESPONDER, NO_PASSIVE), "Login required", SIGNER))), [trusted()])
     status = child(response, qualified(SAMLP, "Status"))
     assert status is not None

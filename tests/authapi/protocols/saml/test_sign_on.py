@@ -47,7 +47,7 @@ def test_a_login_by_post_ends_with_a_posted_assertion(application: Application) 
     assert (answer.codes, answer.relay_state) == (["Success"], "x")
 
 
-def test_a_request_with_a_session_immediately_gets_a_response_with_the_same_session_index(application: Application) -> None:
+def test_a_further_request_in_the_session_gets_the_same_session_index(application: Application) -> None:
     first = application.answered(application.log_in(application.ask()))
     second = application.answered(application.ask(authn_request(ID="_second")))
     assert second.root.get("InResponseTo") == "_second"
@@ -57,7 +57,7 @@ def test_a_request_with_a_session_immediately_gets_a_response_with_the_same_sess
     assert Session.objects.of(application.tenant.pk).count() == 1
 
 
-def test_the_page_with_the_response_is_not_cached_or_framed_and_its_form_may_be_sent_to_https_addresses(application: Application) -> None:
+def test_the_page_with_the_response_is_not_cached_or_framed(application: Application) -> None:
     page = application.log_in(application.ask())
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["referrer-policy"] == "no-referrer"
@@ -141,7 +141,7 @@ def test_a_request_for_another_user_gets_no_assertion(application: Application) 
 # --- URLs of answers ---------------------------------------------------------------------------------------------------
 
 
-def test_a_response_is_sent_to_the_registered_address_of_the_request_or_else_to_the_callback(application: Application) -> None:
+def test_a_response_is_sent_to_the_callback_if_the_requested_address_is_not_registered(application: Application) -> None:
     set_client(application.client, redirect_uris=f"{ACS} https://sp.example.test/other")
     application.log_in(application.ask())
     for named, answered_at in (("https://sp.example.test/other",) * 2, ("https://evil.example.test/acs", ACS)):

@@ -53,7 +53,7 @@ def why(raw: bytes, wanted: Expected | None = None, **more: Any) -> str:
     return refused.value.detail
 
 
-def test_reading_a_valid_response_returns_the_user_and_the_time_until_which_the_assertion_id_is_stored() -> None:
+def test_a_valid_response_names_the_user_and_how_long_its_id_is_stored() -> None:
     found = judged(answer(assertion_id="_a").raw)
     statement = found.assertion.statement
     assert (found.assertion.id, statement.issuer, statement.session_index) == ("_a", ENTITY_ID, "_session-1")

@@ -153,7 +153,7 @@ def test_an_answer_that_names_another_host_as_issuer_is_refused(tenant: Tenant, 
     assert provider.paths == []
 
 
-def test_an_answer_may_name_the_configured_issuer_or_if_there_is_none_the_requested_host(tenant: Tenant, provider: Provider) -> None:
+def test_an_answer_may_name_the_configured_issuer_or_else_the_requested_host(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     assert "code" in login.told(login.come_back(login.leave(), iss=f"{provider.issuer}/oauth"))
     update_connection(

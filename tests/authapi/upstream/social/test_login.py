@@ -272,7 +272,7 @@ def test_a_github_login_without_the_scope_for_addresses_creates_a_user_without_a
     assert user_of(login).email is None
 
 
-def test_github_gets_its_own_scopes_with_a_challenge_and_without_a_nonce(at: Begin) -> None:
+def test_github_gets_its_own_scopes_and_a_challenge_but_no_nonce(at: Begin) -> None:
     login = at("github", freeform_scopes=["read:org"])
     sent = login.leave(login_hint="ada")
     assert (sent["scope"], sent["login"], sent["code_challenge_method"]) == ("read:user user:email read:org", "ada", "S256")
@@ -388,7 +388,7 @@ def test_apple_posts_its_answer_and_sends_the_name_only_once(at: Begin) -> None:
     assert user_of(login).name == "Ada Lovelace"
 
 
-def test_an_apple_answer_with_a_name_works_if_the_browser_omits_the_cookie_from_cross_site_forms(at: Begin) -> None:
+def test_an_apple_answer_with_a_name_works_without_cookies_in_cross_site_forms(at: Begin) -> None:
     login = at("apple")
     sent = login.leave()
     cookies, login.browser.cookies = login.browser.cookies, type(login.browser.cookies)()
