@@ -30,25 +30,28 @@ DEFAULTS: dict[str, Any] = {
     "oidc_logout": {"rp_logout_end_session_endpoint_discovery": True},
     "mtls": {"enable_endpoint_aliases": False},
     "pushed_authorization_requests_supported": True,
-    # Not in upstream; named as in RFC 9126, 5. If this setting is on, applications of the tenant must push their authorization requests.
+    # Upstream does not have this setting; RFC 9126, 5 defines its name. If it is on, applications of the tenant must push their
+    # authorization requests.
     "require_pushed_authorization_requests": False,
-    # On, unlike upstream: RFC 9207 prevents mix-up attacks, and clients without support for `iss` ignore it.
+    # Unlike in upstream, the default is on: RFC 9207 prevents mix-up attacks, and clients without support for `iss` ignore it.
     "authorization_response_iss_parameter_supported": True,
     # The next two settings are not in upstream. They are off, because they reveal more about a session or a token than most tenants need.
     "session_management_supported": False,
     "token_introspection_supported": False,
     "allow_organization_name_in_authentication_api": False,
-    # Not in upstream. Without this requirement, any sender could register any number of applications while registration is on.
+    # Upstream does not have this setting. Without it, any sender could register any number of applications while registration is on.
     "require_initial_access_token": True,
     "acr_values_supported": [],
     # RFC 8707: `compatibility` reads `resource` if a request names no audience.
     "resource_parameter_profile": "audience",
-    # Not in upstream. Off, so that an upgrade does not add a page for users.
+    # Upstream does not have this setting. The page is off by default, so that an upgrade does not add a page for users.
     "account_page": {"enabled": False, "data_export": True, "deletion": False, "connections": []},
     "device_flow": {"charset": "base20", "mask": MASKS["base20"]},
-    # Not in upstream: users are notified of requests that they approve in another browser (CIBA) by `email` or a `webhook` of the tenant.
+    # Upstream does not have this setting. The channel `email` or `webhook` notifies users of requests that they approve in another browser
+    # (CIBA).
     "backchannel_authentication": {"channel": "email", "webhook_url": ""},
-    # Not in upstream: `off`; `own` for logins at this service; `all` also for logins at other providers.
+    # Upstream does not have this setting. `off` sends no mails, `own` sends mails about logins at this service, and `all` also about logins
+    # at other providers.
     "new_device_mails": "off",
     "flags": {},
 }
@@ -226,7 +229,7 @@ def _typed(values: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: values.get(name, "") for name in _TEXTS},
         "allowed_logout_urls": tuple(values["allowed_logout_urls"]),
-        # Older versions accepted every language code. A language without a catalogue is not used and not advertised.
+        # Older versions accepted every language code. The service neither uses nor advertises a language without a catalogue.
         "enabled_locales": tuple(code for code in values["enabled_locales"] if code in LANGUAGES) or (DEFAULT,),
         **{name: timedelta(hours=values[name]) for name in LIFETIMES},
     }

@@ -23,11 +23,11 @@ _MOST_NAMES = 50
 # (docs/adr/0075), so this module cannot tell which values are secret. `link_with` is a token. A client may send tokens in `ids` by mistake.
 # `data` contains an event.
 _NAMES_ONLY = frozenset({"options", "secrets", "addons", "link_with", "ids", "data", "pem"})
-# JSON web tokens, private keys, bearer tokens and addresses with credentials are hidden under any name.
+# Texts that look like JSON web tokens, private keys, bearer tokens or addresses with credentials are hidden in members of any name.
 _LOOKS_SECRET = re.compile(
     r"eyJ[\w-]{8,}\.[\w-]*\.[\w-]*|-----BEGIN [A-Z0-9 ]*PRIVATE KEY|\b[Bb]earer\s+\S+|[a-z][a-z0-9+.-]*://[^/?#\s]*@"
 )
-# An opaque token has at least 43 characters of base64. Ids of this service are shorter, and ids of users contain `|`.
+# An opaque token has at least 43 characters of base64. Ids do not match: ids of this service are shorter, and ids of users contain `|`.
 _OPAQUE = re.compile(r"[\w-]{43,}")
 
 

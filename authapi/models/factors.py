@@ -53,7 +53,8 @@ class FactorChallenge(UnrecordedOwned):
 class FactorTransaction(UnrecordedOwned):
     """A login in an application that waits for its second factor. Only the digest of its token is stored.
 
-    A transaction is valid only for its client, and for the DPoP key of the first request. At the end, the requested tokens are issued once.
+    A transaction is valid only for its client, and only with the DPoP key of the first request. At the end, the requested tokens are issued
+    once.
     """
 
     digest = models.CharField(max_length=64, editable=False)

@@ -29,7 +29,7 @@ class ProviderMetadata(UnrecordedOwned):
 
 
 class RefusedMessage(UnrecordedOwned):
-    """A refused message of a provider, without signatures and encrypted data, so that it cannot begin a session.
+    """A refused message of a provider. Its signatures and its encrypted data are removed, so that it cannot begin a session.
 
     It contains data of a user and is kept for a few days only. It names its line of the sign-in log as text, because the line may be
     deleted first.

@@ -60,7 +60,7 @@ class AdministrativeLine(LogLine):
     class Meta(LogLine.Meta):
         indexes = [
             models.Index(fields=["tenant", "-created_at", "-id"], name="authapi_adminline_list"),
-            # These indexes find lines about one user, of one client, of one type, and of one member of staff, newest first.
+            # Each of these indexes finds lines, newest first: about one user, of one client, of one type, or of one member of staff.
             models.Index(fields=["tenant", "user_id", "-created_at", "-id"], name="authapi_adminline_by_user"),
             models.Index(fields=["tenant", "client_id", "-created_at", "-id"], name="authapi_adminline_by_client"),
             models.Index(fields=["tenant", "type", "-created_at", "-id"], name="authapi_adminline_by_type"),

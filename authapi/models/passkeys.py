@@ -16,7 +16,7 @@ class PasskeyCeremony(UnrecordedOwned):
     digest = models.CharField(max_length=64, editable=False)
     bound_to = models.CharField(max_length=80, blank=True, editable=False)
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="+")
-    # None for a login on the hosted pages: the user may belong to any connection of the login.
+    # None for a login on the hosted pages, because the user may belong to any connection of the login.
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     organization = models.ForeignKey("identity.Organization", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     relying_party = models.CharField(max_length=253, help_text="Domain of the passkey (relying party ID).")

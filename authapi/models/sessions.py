@@ -26,7 +26,7 @@ class Initiator(models.TextChoices):
 class Session(UnrecordedOwned):
     """A login of one user in one browser. The cookie contains a random secret, of which the row stores the digest.
 
-    A query finds it by digest and tenant, so a session of one tenant is unknown at another tenant. The row is deleted when the session
+    A session is found by digest and tenant, so a session of one tenant is unknown at another tenant. The row is deleted when the session
     ends.
     """
 

@@ -114,7 +114,10 @@ def label_of(connection: Connection) -> str:
 
 
 def place_of(login: Login, connection: Connection, address: Address) -> Place:
-    """Return the IP address for which guesses are counted, and the browser if the user has logged in there before: it has its own limit."""
+    """Return the IP address for which guesses are counted, and the browser if the user has logged in there before.
+
+    Such a browser has its own limit.
+    """
     known = known_browser(login.host.tenant_id, login.http_request.headers.get("Cookie", ""))
     user = user_at(connection, address) if known is not None else None
     return Place(login.address, browser=known if user is not None and is_known_to(user, known) else None)

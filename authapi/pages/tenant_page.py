@@ -70,7 +70,7 @@ def _answered(request: HttpRequest, host: HostMatch, view: View, methods: tuple[
 
 
 def _unavailable(request: HttpRequest, error: Exception, *, name: str) -> HttpResponse:
-    """Return the error page for an unavailable database. The page does not have the brand and languages of the tenant."""
+    """Return the error page for an unavailable database. The page has neither the brand nor the languages of the tenant."""
     # This error is expected while the database is unavailable, so no traceback is logged.
     logger.warning("The database did not answer the page %s: %s", name, type(error).__name__)
     language = named_language(tuple(LANGUAGES), accept_language=request.headers.get("Accept-Language", "")) or DEFAULT

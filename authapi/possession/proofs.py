@@ -163,7 +163,7 @@ def _check_target(claims: Mapping[str, Any], target: Target) -> None:
 
 
 def _is_address(address: Any, target: Target) -> bool:
-    """Tell whether `htu` names the target (RFC 9449, 4.3): compared after normalization, without query and fragment."""
+    """Tell whether `htu` names the target (RFC 9449, 4.3). The normalized URLs are compared, without queries and fragments."""
     if not isinstance(address, str):
         return False
     try:

@@ -82,7 +82,7 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
     """Replace the given columns, merge `metadata` and `settings`, and set the secret if one is given.
 
     Raises `NotFound`, `Invalid`, `AlreadyExists`. The client's JWT access tokens end if its secret, authentication method or grant types
-    change, if it no longer authenticates with a credential, and if it gets a compliance level.
+    change, if it no longer authenticates with a credential, or if it gets a compliance level.
     """
     client = locked_client(tenant_id, client_id)
     _refuse_unknown({name: value for name, value in changes.items() if name not in ("name", *_STANDING, "metadata", "algorithm")})
@@ -275,7 +275,7 @@ def locked_client(tenant_id: str, client_id: str) -> Client:
 def raise_auth_version(client: Client) -> None:
     """End every JWT access token and every stream of this client: those with an older version than the client are refused.
 
-    Opaque tokens and refresh tokens contain no version and stay valid.
+    Opaque tokens and refresh tokens contain no version, so they stay valid.
     """
     Client.objects.of(client.tenant_id).filter(pk=client.pk).update(auth_version=F("auth_version") + 1)
     client.refresh_from_db(fields=["auth_version"])

@@ -47,7 +47,8 @@ def _load(key: tuple[str, int, str], *, subject_type: str) -> GrantTerms | None:
     return GrantTerms(grant.pk, grant.granted_scopes, usage, is_for_any, types, exchange)
 
 
-# Keyed by tenant, primary key of the client, and API. `for_clients` has grants for the client itself, `for_users` has grants for its users.
+# The cache key is the tenant, the primary key of the client, and the API. `for_clients` has the grants for the client itself, `for_users`
+# the grants for its users.
 for_clients: Remembered[tuple[str, int, str], GrantTerms | None] = Remembered(
     partial(_load, subject_type=ClientGrant.SubjectType.CLIENT), seconds=_REMEMBERED_SECONDS
 )

@@ -99,7 +99,7 @@ def permissions_of_user(user: User) -> UserPermissions:
 
 
 def permission_values(user: User, resource: ApiResource, *, organization_id: str | None = None) -> tuple[str, ...]:
-    """Return the scopes that a user has at one API. With `organization_id`, also from the roles of the user in this organization."""
+    """Return the scopes that a user has at one API. `organization_id` adds the scopes of the user's roles in this organization."""
     roles = effective_roles(user)
     role_ids = roles.direct | roles.through_groups
     if organization_id is not None:

@@ -14,9 +14,10 @@ DETAILS = "authorization_details"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a login was granted in addition to scopes. The scopes do not limit the names in `id_token_claims` and `userinfo_claims`.
+    """What a login was granted in addition to scopes.
 
-    `acr` is the context that the login has met. A login that requested nothing in addition to scopes has None in place of an `Asked`.
+    `id_token_claims` and `userinfo_claims` may contain names of claims that no granted scope includes. `acr` is the context that the login
+    has met. A login that requested nothing in addition to scopes has None in place of an `Asked`.
     """
 
     details: tuple[Mapping[str, Any], ...] = ()

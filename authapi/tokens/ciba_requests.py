@@ -149,8 +149,8 @@ def why_waiting(row: CibaRequest, *, now: datetime) -> CibaCase | None:
 def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
     """Grant the client its tokens. Raises `RequestRefused` for another user, and if the request is answered or expired.
 
-    If the same answer is sent twice, the second answer has no effect. The session is locked, so that a password change, which ends the
-    session, finds this approval and revokes it (`take_back_approvals`).
+    If the same answer is sent twice, the second answer has no effect. A password change ends the session, and then revokes the approvals of
+    the user (`take_back_approvals`). The session is locked here, so that a concurrent password change finds this approval.
     """
     session = approval.session
     row = _locked(tenant_id, key, session.user)

@@ -147,8 +147,8 @@ def why_waiting(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
 def approve_device(tenant_id: str, key: int, approval: Approval) -> None:
     """Grant a device its tokens. Raises `RequestRefused` if a user has answered before, or if the code has expired.
 
-    If the same user sends the same answer again, the repetition has no effect. The session is locked, so that a password change, which ends
-    the session, finds this approval and revokes it (`take_back_approvals`).
+    If the same user sends the same answer again, the repetition has no effect. A password change ends the session, and then revokes the
+    approvals of the user (`take_back_approvals`). The session is locked here, so that a concurrent password change finds this approval.
     """
     row, session = _locked(tenant_id, key), approval.session
     if row.status == DeviceGrant.AUTHORIZED and row.user_id == session.user_id:

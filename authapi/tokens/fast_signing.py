@@ -42,7 +42,7 @@ def _signed(text: bytes, key: RSAPrivateKey) -> str:
     return (b"%b.%b" % (text, _encoded(key.sign(text, _PADDING, _DIGEST)))).decode()
 
 
-# Cached, because all tokens of one key and one type have the same header.
+# The encoded header is cached, because all tokens of one key and one type have the same header.
 @lru_cache(maxsize=1024)
 def _encoded_header(members: tuple[tuple[str, Any], ...]) -> bytes:
     return _encoded(json.dumps(dict(members), ensure_ascii=True, separators=(",", ":")).encode())

@@ -75,7 +75,7 @@ def _load_trust(tenant_id: str) -> Trust:
     )
 
 
-# Other processes see a change of key states within this time. Parsed keys never change and are cached separately.
+# Other processes see a change of key states within this time. Parsed keys never change, so they are cached separately.
 trust: Remembered[str, Trust] = Remembered(_load_trust, seconds=_REMEMBERED_SECONDS)
 _PUBLISHED_ALGORITHM = "RS256"
 

@@ -9,7 +9,8 @@ from typing import Any
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
-# Only algorithms that sign with a private key. With HS256, every holder of the public key or of the shared secret could forge tokens.
+# The list contains only algorithms that sign with a private key. With HS256, every holder of the public key or of the shared secret could
+# forge tokens.
 KEY_TYPES = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
     **dict.fromkeys(("ES256", "ES384"), "EC"),

@@ -105,7 +105,7 @@ def _load_token_states(asked: Collection[TokenKey]) -> dict[TokenKey, TokenState
     return states
 
 
-# Keyed by tenant, client id and jti.
+# The cache key is the tenant, the client id and the `jti`.
 token_states: Remembered[TokenKey, TokenState] = Remembered(
     lambda key: _load_token_states([key])[key], seconds=_REMEMBERED_SECONDS, limit=16_384
 )

@@ -142,7 +142,8 @@ def _claims(provider: Provider, metadata: Metadata, request: AuthenticationReque
 
 
 def _check_issuer(provider: Provider, metadata: Metadata, request: AuthenticationRequest, named: str | None) -> None:
-    # In a mix-up attack, the answer is from another provider. An administrator may also have changed the connection since the login began.
+    # Two cases are refused: an administrator changed the issuer of the connection during the login, or the answer is from another provider
+    # (a mix-up attack).
     if metadata.issuer != request.issuer:
         raise UpstreamFailed(LoginCase.UPSTREAM_ISSUER_MISMATCH, "The issuer of the connection was changed after the login began.")
     if named is None and not metadata.sends_issuer:

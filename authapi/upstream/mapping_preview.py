@@ -1,6 +1,6 @@
 """Shows the profile that a login with given claims would store.
 
-Calls the functions that a real login calls, but sends no request and stores nothing.
+Calls the functions that a real login calls, but neither sends a request nor stores anything.
 """
 
 from __future__ import annotations

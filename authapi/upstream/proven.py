@@ -13,7 +13,7 @@ class Proven:
 
     claims: Mapping[str, Any]
     userinfo: Mapping[str, Any] = field(default_factory=dict)
-    # Stored encrypted with the session: an id token, or the name and session index that a logout request repeats.
+    # An id token, or the name and session index that a logout request repeats. The session stores this value encrypted.
     kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
     # What the provider sent, before the connection mapped it. For a provider of OAuth 2.0: the mapped claims (`sent_claims`).
     sent: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -37,7 +37,7 @@ def app_context(user: User, factor: EnrolledFactor) -> dict[str, Any]:
 def address_context(prover: Prover, factor: EnrolledFactor) -> dict[str, Any]:
     """Return the context for a phone or an email address to which a code was sent."""
     seconds = seconds_to_wait(prover, factor)
-    # Not masked: the address was typed or comes from the profile, and the user must be able to see a wrong digit.
+    # The address is not masked: the user typed it or it comes from the profile, and the user must be able to see a wrong digit.
     shown = factor.address if factor.kind == EMAIL else left_to_right(factor.address)
     return {"address": shown, "wait": seconds_text(seconds) if seconds else "", "fields": [code_field(is_sent=True)]}
 

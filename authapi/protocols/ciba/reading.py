@@ -15,12 +15,12 @@ from authapi.token_request import TokenRequest
 SECONDS = 300
 # Contract, 2.11: a request that is sent by mail may wait for three days.
 _LONGEST_SECONDS = {EMAIL: 259_200}
-# CIBA 7.1 requires exactly one hint. This service does not read the hints `id_token_hint` and `login_hint_token`.
+# CIBA 7.1 requires exactly one hint. This service reads neither `id_token_hint` nor `login_hint_token`.
 _OTHER_HINTS = ("login_hint_token", "id_token_hint")
 _LONGEST_HINT = 1024
 _LONGEST_CONTEXTS = 1024
 _FORMAT = "iss_sub"
-# Contract, 2.11. Spaces, line breaks and markup are not allowed, so that a message is not a sentence and cannot change the page.
+# Contract, 2.11. Spaces, line breaks and markup are refused, so that a message can neither be a sentence nor change the page.
 _MESSAGE = re.compile(rf"[A-Za-z0-9+\-_.,:#]{{1,{LONGEST_MESSAGE}}}")
 
 

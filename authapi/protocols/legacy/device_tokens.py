@@ -1,4 +1,4 @@
-"""Tokens that a device signs with a key that its user registered, for a login without a password, such as a login by fingerprint.
+"""Tokens for logins without a password, such as by fingerprint. A device signs them with a key that its user registered.
 
 The claims are `iss` (id of the device), `sub` (user id), `aud` (issuer of this service), `iat`, `exp` and `jti` (ADR 0103).
 """

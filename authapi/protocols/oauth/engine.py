@@ -73,7 +73,7 @@ class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         """Accept a client that is already authenticated, or authenticate it now. Raises `RequestRefused`.
 
-        The toolkit supports only a secret in the header or in the body, and searches a client by its id in all tenants.
+        The method of the toolkit accepts only a secret, in the header or in the body. It also searches the id of a client in all tenants.
         """
         if request.client is None:
             request.client = client_auth.authenticate(request.token_request)
@@ -158,7 +158,7 @@ class Server(EngineServer):  # type: ignore[misc]
         return self.response_types.get(request.response_type, self.default_response_type_handler)
 
     def _raise_on_missing_token(self, request: Any) -> None:
-        # This replaces the engine's check, so that the error text is from this service. `required` also refuses a token that is not a
+        # This check replaces the engine's check, so that the error text is from this service. `required` also refuses a token that is not a
         # string.
         request.token = request.token_request.required("token")
 

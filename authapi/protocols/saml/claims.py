@@ -108,7 +108,7 @@ def name_id_of(
 
 
 def pairwise_id(*, tenant_id: str, client_id: str, user_id: str) -> str:
-    """Return the id of a user for one application. The id never changes and contains no name."""
+    """Return the id of a user for one application. The id never changes, and it contains no name."""
     return hashlib.sha256("\x00".join((tenant_id, client_id, user_id)).encode()).hexdigest()
 
 

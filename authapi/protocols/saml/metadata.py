@@ -136,7 +136,7 @@ def _read_address(endpoint: Element) -> ReadAddress:
 
 
 def _certificates(descriptor: Element, use: str) -> tuple[str, ...]:
-    """Return the certificates for a use as PEM. A descriptor without a use is valid for signing and encryption."""
+    """Return the certificates for a use as PEM. If a descriptor names no use, its certificates are for signing and for encryption."""
     found: dict[str, None] = {}
     for key in children(descriptor, _md("KeyDescriptor")):
         if key.get("use") not in (use, None):

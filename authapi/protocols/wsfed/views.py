@@ -131,7 +131,8 @@ def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters:
 def _question(request: HttpRequest, host: HostMatch, session: Session, parameters: dict[str, str]) -> HttpResponse:
     """Ask the user whether to end the session. The form posts the answer and the request's parameters to this URL."""
     context = {"user": session.user, "action": request.path, "fields": parameters, "form_token": form_token(read_cookie(request, SESSION))}
-    # After the form, the browser is redirected to participants on any host, and at the end to a checked URL. `form-action` must allow them.
+    # After the form, the browser is redirected to participants on any host, and at the end to a checked URL. `form-action` must allow all
+    # of these URLs.
     return hosted_page(request, host, "logout", context, form_targets=("https:", "http:"))
 
 

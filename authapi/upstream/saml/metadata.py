@@ -137,7 +137,7 @@ def _addresses(descriptor: Element, service: str, attribute: str = "Location", *
 
 
 def signing_certificates(descriptor: Element) -> tuple[Certificate, ...]:
-    """Return the certificates for signing, in order. A key without the attribute `use` is for signing and for encryption."""
+    """Return the certificates for signing, in order. If a key has no attribute `use`, it is for signing and for encryption."""
     found: dict[Certificate, None] = {}
     for key in children(descriptor, _md("KeyDescriptor")):
         if key.get("use") not in (None, "signing"):
@@ -184,7 +184,11 @@ def cache_seconds(*elements: Element) -> int | None:
 
 
 def next_fetch(metadata: ProviderMetadata, now: datetime, *, shortest: timedelta, longest: timedelta) -> datetime:
-    """Return when to fetch the document again: after the interval that it names, or half of its remaining validity, within bounds."""
+    """Return when to fetch the document again.
+
+    This is after the interval that it names, or after half of its remaining validity if that is earlier. The result is between `shortest`
+    and `longest` from now.
+    """
     wanted = longest if metadata.cache_seconds is None else timedelta(seconds=metadata.cache_seconds)
     if metadata.valid_until is not None:
         wanted = min(wanted, (metadata.valid_until.astimezone(UTC) - now) / 2)

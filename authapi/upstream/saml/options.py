@@ -181,7 +181,7 @@ def named_attributes(value: Any, option: str) -> tuple[str, ...]:
 
 
 def field_names(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the attribute names of each profile field. Unknown fields have no effect and stay stored."""
+    """Return the attribute names of each profile field. Unknown fields stay stored, but have no effect."""
     if value is None:
         return ()
     if not isinstance(value, Mapping):

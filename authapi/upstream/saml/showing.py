@@ -28,7 +28,7 @@ Hides = Callable[[Sequence[str], Sequence[str]], bool]
 
 
 def shown_message(raw: bytes, *, hides: Hides = lambda _names, _values: False) -> str:
-    """Return the message as an outline of elements, attributes and texts. For a message that is not XML, return only its length.
+    """Return the message as an outline of elements, attributes and texts. If the message is not XML, return only its length.
 
     If `hides` returns true for an attribute of an assertion, the values of this attribute are left out.
     """

@@ -180,7 +180,7 @@ def _link(sent: Metadata, name: str, *, takes_http: bool = False) -> str | None:
 def _name(sent: Metadata, redirects: tuple[str, ...]) -> str:
     name = " ".join(sent.text("client_name").split())
     if len(name) > _LONGEST_NAME or "<" in name or ">" in name or not name.isprintable():
-        raise refused(f"The client_name must have at most {_LONGEST_NAME} characters that can be printed, without < and >.")
+        raise refused(f"The client_name must have at most {_LONGEST_NAME} characters that can be printed, without < or >.")
     host = urlsplit(redirects[0]).hostname if redirects else ""
     return name or host or "Registered application"
 
@@ -271,7 +271,7 @@ def _detail_types(sent: Metadata) -> list[str] | None:
     """Return the types of authorization details that the client will use (RFC 9396, 10); None if it names no type."""
     types = sent.texts("authorization_details_types")
     if len(types) > MAX_TYPES or not all(TYPE.fullmatch(name) for name in types):
-        raise refused(f"The authorization_details_types must be at most {MAX_TYPES} names without spaces and angle brackets.")
+        raise refused(f"The authorization_details_types must be at most {MAX_TYPES} names without spaces or angle brackets.")
     return list(types) or None
 
 

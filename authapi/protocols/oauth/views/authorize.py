@@ -53,7 +53,7 @@ def _repeated(client: Client, parameters: Parameters) -> RequestRefused | None:
 
 
 def without_legacy_members(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters without `login_ticket` and `access_token`.
+    """Return a copy of the parameters that lacks `login_ticket` and `access_token`.
 
     This view itself uses both parameters; a stored request must not contain them.
     """
