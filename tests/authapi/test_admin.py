@@ -102,7 +102,7 @@ def test_buttons_rotate_and_revoke_keys(tenant: Tenant, site: PagesSite) -> None
     assert not rotate.is_offered(first)
 
 
-def test_logout_notices_and_challenges_show_their_reason_and_purpose_in_words(site: PagesSite) -> None:
+def test_reasons_of_notices_and_purposes_of_challenges_are_shown_in_words(site: PagesSite) -> None:
     notice = LogoutNotice(initiator="account-deactivated")
     challenge = FactorChallenge(purpose="enroll")
 

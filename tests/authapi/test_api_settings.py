@@ -59,7 +59,7 @@ def test_a_save_keeps_a_permission_that_was_added_while_the_form_was_open(browse
     assert Permission.objects.of(api.tenant_id).filter(role_permissions__role=role).exists()
 
 
-def test_a_save_does_not_add_a_permission_again_that_was_removed_while_the_form_was_open(browser: Browser, api: ApiResource) -> None:
+def test_a_save_does_not_restore_a_permission_that_was_removed_meanwhile(browser: Browser, api: ApiResource) -> None:
     stale = form_of(browser, change_page(api), name="Purchases")
     update_api_resource(tenant_id=api.tenant_id, resource_id=api.pk, changes={"scopes": api.scopes[:1]})
 

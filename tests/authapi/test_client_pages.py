@@ -210,7 +210,7 @@ def test_a_revoked_client_can_be_viewed_but_not_changed(browser: Browser, tenant
     assert client.name == "Gone"
 
 
-def test_snippets_contain_the_domain_and_the_id_and_never_a_secret(browser: Browser, tenant: Tenant) -> None:
+def test_snippets_contain_the_domain_and_the_id_but_no_secret(browser: Browser, tenant: Tenant) -> None:
     web, secret = create_client(
         tenant_id=tenant.pk, name="Web", grant_types=["authorization_code"], redirect_uris="https://web.example.test/callback"
     )
@@ -403,7 +403,7 @@ def test_the_first_snippet_serves_the_callback_of_the_client(
     assert [part for part in parts if part not in first] == []
 
 
-def test_the_page_of_a_client_without_a_connection_links_to_the_page_that_adds_a_connection(
+def test_a_client_without_a_connection_gets_a_link_to_add_a_connection(
     browser: Browser, tenant: Tenant, database_connection: Connection
 ) -> None:
     client, _ = create_client(

@@ -159,7 +159,7 @@ def test_an_api_lists_its_permissions_and_its_clients(browser: Browser, client: 
 # --- Snippets
 
 
-def test_a_client_without_an_api_gets_a_link_for_granting_an_api_instead_of_a_failing_snippet(browser: Browser, client: Client) -> None:
+def test_a_client_without_an_api_gets_a_link_to_grant_an_api_instead_of_a_snippet(browser: Browser, client: Client) -> None:
     answer = browser.get(page(client), {"tab": "code-for-your-application"})
     assert answer.context["snippets"] == []
     assert f"{reverse('admin:authapi_clientgrant_add')}?client={client.pk}" in answer.content.decode()

@@ -16,7 +16,7 @@ from identity.models import Tenant
 from tests.factories.sign_in import CALLBACK, people, web_client
 
 ELSEWHERE = [
-    # Other hosts and schemes, in the spellings that browsers accept.
+    # URLs with other hosts or schemes, in the spellings that browsers accept.
     "https://evil.example",
     "http://app.example.test/callback",
     "//evil.example",

@@ -19,7 +19,7 @@ def test_pruning_deletes_only_expired_rows(tenant: Tenant) -> None:
     assert list(DeviceGrant.objects.of(tenant.pk)) == [new]
 
 
-def test_keys_rotate_after_the_configured_number_of_days_and_never_if_the_number_is_zero(tenant: Tenant, settings: Any) -> None:
+def test_keys_rotate_after_the_configured_number_of_days_or_never_if_it_is_zero(tenant: Tenant, settings: Any) -> None:
     old = ensure_keys(tenant.pk)
     SigningKey.objects.of(tenant.pk).filter(pk=old.pk).update(current_since=datetime(2000, 1, 1, tzinfo=UTC))
     settings.SIGNING_KEY_DAYS = 0

@@ -1,4 +1,4 @@
-"""The installed OAuth toolkit: its six models are replaced, recommendations are enforced by default, and its own pages are unreachable."""
+"""The installed OAuth toolkit: its six models are replaced, RFC 9700 is enforced by default, and its own pages are unreachable."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_each_dialect_writes_the_claims_that_its_apis_read(
         client_claim: registered.client_id,
         "client_version": 1,
     }
-    # The dialect lists every permission of the user at the API, also permissions that were not requested.
+    # The dialect lists every permission of the user at the API, including permissions that were not requested.
     assert claims == expected | ({"permissions": ["read", "write"]} if with_permissions else {})
 
 
@@ -152,7 +152,7 @@ def test_a_certificate_in_the_request_binds_the_tokens_to_the_certificate(tenant
     assert read_profile(tenant, members["access_token"], headers=forwarded(key, own)).status == 200
 
 
-def test_a_refresh_token_of_a_public_client_is_also_bound_to_the_certificate_of_the_client(tenant: Tenant) -> None:
+def test_a_refresh_token_of_a_public_client_is_also_bound_to_its_certificate(tenant: Tenant) -> None:
     registered, key, own = public_client(tenant), edge_key(tenant), certificate()
     forget_all()
     members = tokens_of(tenant, registered, scope="openid offline_access", headers=forwarded(key, own))

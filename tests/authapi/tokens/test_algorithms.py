@@ -92,7 +92,7 @@ def test_published_keys_name_an_algorithm_only_while_the_tenant_signs_with_one_a
 
 def forged_hint(tenant: Tenant, registered: Registered, secret: bytes) -> str:
     claims = {"iss": host_of(tenant).issuer, "sub": "database|x", "aud": registered.client_id, "iat": int(time.time())}
-    # Signed by hand, because the library refuses to sign with a public key.
+    # The test signs this token itself, because the library refuses to sign with a public key.
     text = f"{encoded({'alg': 'HS256', 'typ': 'JWT'})}.{encoded(claims)}"
     return f"{text}.{encoded(hmac.digest(secret, text.encode(), 'sha256'))}"
 
@@ -183,7 +183,7 @@ def test_a_signature_of_one_algorithm_is_refused_under_the_name_of_another_algor
     assert header != renamed.split(".")[0]
 
 
-def test_if_an_api_has_no_algorithm_only_clients_with_a_compliance_level_get_tokens_with_ps256(tenant: Tenant) -> None:
+def test_an_api_without_an_algorithm_uses_ps256_only_for_clients_with_a_compliance_level(tenant: Tenant) -> None:
     from tests.authapi.compliance.bank import bank_of
 
     bank = bank_of(tenant, "fapi2_sp_mtls_mtls")

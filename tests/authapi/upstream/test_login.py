@@ -390,7 +390,7 @@ def test_a_subject_that_does_not_fit_into_an_id_is_refused(login: Login) -> None
     assert refused(login, login.come_back(login.leave()))[0] == "access_denied"
 
 
-def test_a_subject_in_the_format_of_a_user_id_does_not_find_the_user_with_that_id(login: Login) -> None:
+def test_a_subject_that_looks_like_a_user_id_does_not_find_that_user(login: Login) -> None:
     login.log_in()
     login.provider.changes = {"sub": "corp|248289", "email": "eve@corp.example.test"}
     login.browser = Browser(headers={"host": f"{login.tenant.pk}.example.test"})

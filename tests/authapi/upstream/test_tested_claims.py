@@ -125,7 +125,7 @@ def test_the_attribute_that_identifies_users_is_not_shown_as_the_name_id(tenant:
     assert previewed(login.connection, sample.parts).subject == "ada"
 
 
-def test_the_format_of_the_name_id_decides_whether_the_name_id_is_used_as_an_email_address(tenant: Tenant) -> None:
+def test_the_format_of_the_name_id_decides_whether_it_becomes_the_email_address(tenant: Tenant) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     sample = after_saml_test(login, name_id="ada@example.test", name_id_format=EMAIL_FORMAT, attributes={})
     assert previewed(login.connection, sample.parts) == Preview("ada@example.test", {"email": "ada@example.test"})

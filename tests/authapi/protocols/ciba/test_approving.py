@@ -100,7 +100,7 @@ def test_an_earlier_consent_does_not_answer_a_request(center: CallCenter) -> Non
     assert "Allow access?" in center.open(center.begin()).text
 
 
-def test_links_without_a_request_or_of_a_client_without_the_grant_get_the_same_refusal(center: CallCenter) -> None:
+def test_every_unusable_link_gets_the_same_refusal(center: CallCenter) -> None:
     link = center.begin()
     page = center.open(link)
     for wrong in ("/approve", "/approve?ticket=guess", link[:-1]):

@@ -127,7 +127,7 @@ def test_only_the_first_of_two_browsers_can_answer_the_question(tv: Television) 
     assert tv.poll().status == 200
 
 
-def test_pressing_a_button_again_or_going_back_does_not_change_the_answer_of_the_user(tv: Television) -> None:
+def test_pressing_a_button_again_or_going_back_changes_no_answer(tv: Television) -> None:
     tv.begin()
     page = tv.ask()
     assert tv.browser.submit(page, answer="allow").location.endswith("/activate/done")
@@ -239,7 +239,7 @@ def test_the_page_asks_for_an_organization_if_the_client_requires_one(tenant: Te
     assert tv.enter(tv.begin()).location.startswith("/u/organization")
 
 
-def test_details_are_shown_on_the_confirmation_page_and_are_in_the_tokens_of_the_device(tv: Television) -> None:
+def test_details_are_on_the_confirmation_page_and_in_the_tokens_of_the_device(tv: Television) -> None:
     types = [{"type": "purchase", "sentence": "Buy {film}.", "schema": {"required": ["film"]}}]
     create_api_resource(
         tenant_id=tv.tenant.pk, identifier="urn:shop", settings={"authorization_details": types, "allow_offline_access": True}

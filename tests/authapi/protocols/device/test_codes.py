@@ -88,9 +88,7 @@ def test_a_client_without_access_to_the_api_gets_no_code(tv: Television) -> None
     assert tv.start(audience="https://films.example.test").json()["error"] == "access_denied"
 
 
-def test_the_codes_for_one_ip_address_are_limited_and_another_ip_address_has_its_own_limit(
-    tv: Television, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_ip_address_has_its_own_limit_of_codes(tv: Television, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("authapi.protocols.device.starting.DEVICE_CODES_OF_PLACE", type(DEVICE_CODES_OF_PLACE)("device_few", 2, 3600.0))
     assert [tv.start().status for _ in range(3)] == [200, 200, 429]
     assert tv.start(address="198.51.100.8").status == 200

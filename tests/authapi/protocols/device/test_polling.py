@@ -78,7 +78,7 @@ def test_only_one_of_two_simultaneous_exchanges_returns_tokens(tv: Television) -
         assert sorted(pool.map(exchange, range(2))) == [200, 403]
 
 
-def test_the_interval_of_a_device_that_polls_too_fast_grows_by_five_seconds_each_time(tv: Television) -> None:
+def test_each_poll_that_is_too_fast_makes_the_interval_five_seconds_longer(tv: Television) -> None:
     tv.begin()
     assert tv.error() == (403, "authorization_pending")
     tv.wait(3.9)

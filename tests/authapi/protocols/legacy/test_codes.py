@@ -225,7 +225,7 @@ def test_a_code_is_exchanged_for_a_ticket_that_logs_in_the_same_browser(coded: C
     assert refusal(coded.authenticate(code, kind)) == WRONG_OF_FORM[kind]
 
 
-def test_a_wrong_or_expired_code_gets_no_ticket_and_the_script_can_read_the_reason(coded: Coded, kind: str) -> None:
+def test_the_script_can_read_why_a_wrong_or_expired_code_gets_no_ticket(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     answer = coded.authenticate(wrong(code), kind)
     assert refusal(answer) == WRONG_OF_FORM[kind]

@@ -110,7 +110,7 @@ def test_a_request_that_a_form_of_any_page_could_send_is_refused(old: OldClient)
     assert refusal(answer) == (400, "invalid_request", "The content type must be application/json.")
 
 
-def test_a_client_without_cross_origin_login_is_refused_and_the_script_can_read_the_reason(old: OldClient) -> None:
+def test_the_script_can_read_why_a_client_without_cross_origin_login_is_refused(old: OldClient) -> None:
     old.set(settings={"cross_origin_authentication": False})
     answer = old.authenticate()
     assert refusal(answer) == (403, "unauthorized_client", "Cross-origin login is off for this client.")

@@ -83,7 +83,7 @@ def test_a_token_is_for_the_client_itself_if_the_request_names_no_target(old: Ol
     assert decoded(delegate(old, id_token=token_of(old)).json()["id_token"])[1]["aud"] == old.client.client_id
 
 
-def test_a_target_that_does_not_allow_delegation_gets_the_same_refusal_as_an_unknown_target(old: OldClient, second: OldClient) -> None:
+def test_a_target_that_forbids_delegation_is_refused_like_an_unknown_target(old: OldClient, second: OldClient) -> None:
     token, silent = token_of(old), target_of(old, allows=False)
     for target in (silent.client_id, "nobody", second.client.client_id):
         assert refusal(delegate(old, id_token=token, target=target)) == NOT_ALLOWED

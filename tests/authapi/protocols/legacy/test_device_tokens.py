@@ -24,7 +24,7 @@ from tests.authapi.protocols.legacy.conftest import GRANTS, OldClient, change, r
 from tests.factories.identity import make_user
 
 KEY, OTHER = RSAKey.generate_key(2048), RSAKey.generate_key(2048)
-# Refused because the key is too short.
+# The service refuses this key, because it is too short.
 SHORT = generate_private_key(65537, 1024).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()  # noqa: S505
 INVALID = (400, "invalid_grant", "The id_token is not signed by a key of this device, is too old, or was used before.")
 PHONE, PHONE_ID = "Ada's phone", "device-1"

@@ -290,7 +290,7 @@ def test_a_login_of_another_user_replaces_the_first_user(login: Login) -> None:
     assert [session.user.email for session in Session.objects.of(login.tenant.pk)] == ["eve@example.test"]
 
 
-def test_a_session_of_a_connection_that_the_client_does_not_enable_requires_a_new_login(login: Login) -> None:
+def test_a_session_of_a_connection_that_is_not_enabled_requires_a_new_login(login: Login) -> None:
     client, _ = web_client(login.tenant, name="Other")
     people(login.tenant, client, name="others")
     login.begin_session()
@@ -307,7 +307,7 @@ def test_an_id_token_hint_for_another_user_requires_a_login(login: Login) -> Non
     assert error_of(login.ask(prompt="none", id_token_hint=hint)) == ("login_required", "Login required")
 
 
-def test_a_login_of_a_user_who_does_not_match_the_id_token_hint_is_refused_at_the_client(login: Login) -> None:
+def test_a_user_who_does_not_match_the_id_token_hint_is_refused(login: Login) -> None:
     set_client(login, grant_types=["authorization_code", "implicit"])
     login.begin_session()
     hint = login.ask(response_type="id_token", nonce="n").answer["id_token"]

@@ -214,7 +214,7 @@ def test_an_error_repeats_at_most_200_characters_of_an_origin() -> None:
     assert (address[:200] in told, address[:201] in told) == (True, False)
 
 
-def test_a_request_that_the_oauth_library_refuses_is_refused_with_the_error_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_by_the_oauth_library_has_the_error_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(request: Any) -> None:
         raise InvalidRequestError(description="Of the engine.")
 

@@ -169,7 +169,7 @@ def test_the_consent_page_describes_the_details_in_words_and_hides_no_member(ban
     assert "<h2><bdi>Payment</bdi></h2>" in html
     assert "<dt><bdi>note</bdi></dt><dd><bdi>rent</bdi></dd>" in html
     assert "<dt><bdi>Actions</bdi></dt><dd><bdi>initiate, cancel</bdi></dd>" in html
-    # For a type without a title and a sentence, the page shows the name of the type and every member.
+    # If a type has neither a title nor a sentence, the page shows the name of the type and every member.
     assert "<h2><bdi>account_access</bdi></h2>" in html
     assert "<dd><bdi>DE02</bdi></dd>" in html
     assert "<b>" not in html

@@ -129,7 +129,7 @@ def test_a_profile_without_an_id_is_refused(tenant: Tenant, provider: Provider, 
     assert "has no subject" in said(login)
 
 
-def test_a_subject_in_the_format_of_a_user_id_does_not_find_the_user_with_that_id(tenant: Tenant, provider: Provider) -> None:
+def test_a_subject_that_looks_like_a_user_id_does_not_find_that_user(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     login.log_in()
     provider.answers["/userinfo"] = reply(200, {"data": {"id": "corp|4711"}})
