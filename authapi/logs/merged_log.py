@@ -69,7 +69,7 @@ def line_at(log_id: str) -> Line | None:
 
 
 def after(known: Line) -> Q:
-    """Return the condition that selects the lines that follow a known line in the order of time and id."""
+    """Return the condition for the lines after a known line, in the order of time and id."""
     moment = known["created_at"]
     # The time condition alone is an index range. The other condition drops lines of the same time that were already shown.
     return Q(Q(created_at__gt=moment) | Q(pk__gt=known["id"]), created_at__gte=moment)

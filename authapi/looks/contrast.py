@@ -1,4 +1,4 @@
-"""Which text color of a theme is on which surface, and whether its contrast is enough (WCAG 2.2, level AA). Pure.
+"""Lists the colors of a theme with the surfaces below them, and checks whether the contrast is enough (WCAG 2.2, level AA). Pure.
 
 A contrast below 3:1 is refused as a probable mistake. From 3:1 to 4.5:1 the pages show the nearest readable shade instead.
 """

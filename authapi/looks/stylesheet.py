@@ -1,4 +1,4 @@
-"""The style sheet of a tenant: gives the CSS variables of the hosted pages the values from the tenant's looks. Pure.
+"""Builds the style sheet of a tenant, which sets the CSS variables of the hosted pages from the tenant's looks. Pure.
 
 Every value comes from a table, a number, a checked color or a checked URL, so no setting can end its CSS rule and begin another rule.
 """

@@ -111,7 +111,7 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
         indexes = [
             # Serves the list in the admin: each page starts after the last row of the page before.
             models.Index(fields=["tenant", "id"], name="authapi_refreshtoken_listed"),
-            # These two indexes find all tokens of one login at one client, which are revoked after the reuse of a rotated token.
+            # These two indexes find all tokens of one login at one client. These tokens are revoked after the reuse of a rotated token.
             models.Index(fields=["token_family"], name="authapi_refreshtoken_family"),
             models.Index(fields=["lineage"], name="authapi_refreshtoken_lineage"),
             models.Index(fields=["user", "created"], name="authapi_refreshtoken_by_user"),

@@ -1,4 +1,4 @@
-"""The page on which a user chooses the organization: types a name before the login, or selects an organization after the login."""
+"""The page on which a user chooses the organization, by typing its name before the login, or by selecting it after the login."""
 
 from __future__ import annotations
 

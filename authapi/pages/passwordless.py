@@ -358,10 +358,10 @@ def seconds_text(seconds: int) -> str:
 
 
 def too_many_messages() -> str:
-    """Return the text that says that no further message is sent for now."""
+    """Return the text for a user to whom no further message is sent for now."""
     return _("Too many messages were requested. Use the newest one, or try again later.")
 
 
 def no_sender() -> str:
-    """Return the text that says that no messages can be sent."""
+    """Return the text for a user to whom no message can be sent."""
     return _("Messages cannot be sent right now. Try again later, or contact the people who run the application.")

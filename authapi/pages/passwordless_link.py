@@ -153,7 +153,7 @@ def _ask(login: Login, handle: str, address: Address | None) -> HttpResponse:
 
 
 def _replaced(login: Login) -> str:
-    """Return the text with the account that is logged in now and that this login replaces; empty without a session."""
+    """Return a text that names the logged-in account, which this login will replace; empty without a session."""
     if login.session is None:
         return ""
     user = login.session.user

@@ -21,7 +21,7 @@ from identity.hosts import HostMatch
 def provider_clean_up(request: HttpRequest, host: HostMatch) -> HttpResponse:
     """End the session that began at the provider.
 
-    If there is no such session, or if another site sends the request, nothing happens, and the response is the same.
+    If there is no such session, or if another site sends the request, no session ends. The response is the same in all cases.
 
     The request has no signature. Only its referrer shows which site sent it.
     """

@@ -1,4 +1,4 @@
-"""The remembered account that a page offers, and how a user chooses another account or removes it."""
+"""The remembered account that a page offers, and how a user chooses another account or removes the remembered account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The administrative log of a tenant: the only writer of its lines (docs/adr/0086).
+"""The only writer of the lines of a tenant's administrative log (docs/adr/0086).
 
 Each write through the management interface has one line. The line is stored in the transaction of the write. If the write had no
 transaction, the line is stored when the write is answered. `staff_lines` makes the lines for changes by staff, and for changes by users at

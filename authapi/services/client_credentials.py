@@ -1,4 +1,4 @@
-"""Keys and certificates of clients: register, change, use, delete. A credential is used only if the client's settings name it."""
+"""Registers, changes, enables and deletes keys and certificates of clients. A credential is used only if the client's settings name it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public keys of devices on which users stay logged in: registers, replaces and deletes them."""
+"""Registers, replaces and deletes the public keys of devices on which users stay logged in."""
 
 from __future__ import annotations
 

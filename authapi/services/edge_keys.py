@@ -1,4 +1,4 @@
-"""The secrets with which the TLS edges of custom domains authenticate the client certificates that they forward."""
+"""The secrets of the TLS edges of custom domains. An edge sends its secret with each client certificate that it forwards."""
 
 from __future__ import annotations
 

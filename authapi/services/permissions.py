@@ -1,4 +1,4 @@
-"""Adds permissions to roles and users, removes them, and returns the permissions of a user."""
+"""Adds and removes permissions of roles and users, and returns the permissions of a user."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from identity.services.saving import validated_save
 
 @unit_of_work
 def start_leak_mail(*, user: User, client: Client | None, ip: str, address: str) -> Job:
-    """Start a job that notifies the user of a password that was found in a breach."""
+    """Start a job that tells the user that their password was found in a breach."""
     return _start(Job.Type.LEAKED_PASSWORD_EMAIL, user, client, {"ip": ip, "address": address})
 
 

@@ -1,4 +1,7 @@
-"""Token exchange profiles: which tokens of other issuers log in which users. This module has all rules of the profiles."""
+"""Token exchange profiles: which tokens of other issuers are accepted, and which users they belong to.
+
+This module has all rules of the profiles.
+"""
 
 from __future__ import annotations
 

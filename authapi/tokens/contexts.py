@@ -44,7 +44,7 @@ def offered(chosen: Iterable[str] = (), *, has_second_factors: bool = False) -> 
 
 
 def met(asked: Iterable[str], methods: Iterable[Mapping[str, Any]], *, among: Iterable[str]) -> str:
-    """Return the first of the requested contexts that is in `among` and that the methods of a session meet; empty if there is none."""
+    """Return the first requested context that is in `among`, and that the methods of a session meet; empty if there is none."""
     proven, counting = names_of(methods), frozenset(among)
     return next((name for name in asked if name in counting and CONTEXTS[name] & proven), "")
 

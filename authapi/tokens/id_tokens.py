@@ -1,4 +1,4 @@
-"""Id tokens (OpenID Connect Core 1.0, 2): a signed statement for one client about the user who logged in, the time and the methods."""
+"""Id tokens (OpenID Connect Core 1.0, 2): a signed statement for one client: which user logged in, when, and by which methods."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def can_sign(client: Client) -> bool:
 
 
 def logout_token(notice: LogoutNotice, client: Client) -> str:
-    """Return a new logout token for a client, signed with the same key and algorithm as its id tokens."""
+    """Return a new logout token for a client, signed with the same key and algorithm as the id tokens of this client."""
     payload = orjson.dumps(logout_claims(notice, client, now=int(time.time())))
     return signed(payload, {"typ": _TYPE}, signature_of_client(client), tenant_id=notice.tenant_id)
 

@@ -57,7 +57,7 @@ def profile_switches(settings: Mapping[str, Any]) -> ProfileSwitches:
 def profile_claims(
     user: User, scopes: Collection[str], named: Collection[str] = (), *, writes_times_as_text: bool = False
 ) -> dict[str, Any]:
-    """Return the claims of a user that `scopes` include or that are in `named`. Omits empty values and `sub`."""
+    """Return the claims about a user that `scopes` include, and the claims in `named`. Omits empty values and `sub`."""
     wanted = {claim for scope in scopes for claim in CLAIMS_OF_SCOPE.get(scope, ())}
     if named:
         wanted.update(named)

@@ -1,4 +1,7 @@
-"""When a session ends at this service, its login at the external provider can end, too. Each provider is told in its own protocol."""
+"""When a session ends at this service, its login at the external provider can end, too.
+
+The service tells each provider in the protocol of the provider.
+"""
 
 from __future__ import annotations
 

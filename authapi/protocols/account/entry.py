@@ -36,7 +36,7 @@ def state_of(place: str, *, session: Session | None = None, kept: Mapping[str, s
 
     If `session` is given, its user must log in again. If `link` (the name of a connection) is given, the login is for the account to link.
 
-    `kept` is the input of the user, without secrets. Only the same user gets it back.
+    `kept` is the input of the user, without secrets. Only the user who typed it gets it back.
     """
     state: dict[str, Any] = {"place": place}
     if session is not None:

@@ -1,4 +1,4 @@
-"""The section that shows which logins open the account, links another account, and unlinks a linked account."""
+"""The section in which users see which logins open their account, link another account, or unlink a linked account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The sections of the account page, and the checks before each section: enabled, logged in, form token, new login. Sets the language."""
+"""The sections of the account page, and the checks before each section: settings, session, form token and new login.
+
+Also sets the language of a section.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits new and waiting approval requests (CIBA), against flooded mailboxes and users who approve requests without reading them."""
+"""Limits new and waiting approval requests (CIBA), so that no mailbox is flooded, and users read a request before they approve it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """`/usernamepassword/login` and `/usernamepassword/challenge`: the login form that old libraries send from a page on this host.
 
-The answer is an HTML form that the page posts to `/login/callback`. The form contains a ticket that is valid in the same browser only.
+The answer is an HTML form that the page posts to `/login/callback`. The form contains a ticket that is valid only in the browser that
+requested it.
 """
 
 from __future__ import annotations

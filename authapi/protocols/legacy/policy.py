@@ -1,4 +1,4 @@
-"""The rules that no old endpoint may bypass: blocked users, and rules that need a page of the service."""
+"""The rules that no old endpoint may bypass: about blocked users, and about logins that need a page of the service."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class LogoutRequest:
     session_indexes: tuple[str, ...]
 
     def is_about(self, participation: Participation) -> bool:
-        """Tell whether the request names this login: the same name, and the same session index or no session index."""
+        """Tell whether the request names this login: it has the same name, and either the same session index or no session index."""
         named, known = self.name_id, participation.name_id
         formats = (OTHER_SPELLINGS.get(named.format, named.format), known.format)
         # Some senders omit the format, or send "unspecified". Such a request matches every format.

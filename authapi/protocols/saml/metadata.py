@@ -1,4 +1,4 @@
-"""The metadata of this service for service providers, and a reader of their metadata (SAML metadata 2.0). Pure."""
+"""Builds the metadata of this service for service providers, and reads their metadata (SAML metadata 2.0). Pure."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def _number(text: str | None) -> int | None:
 
 
 def stated_issuer(sent: Sent) -> str:
-    """Return the unverified Issuer of a message, which selects the certificates that must verify the message. Raises `XmlError`."""
+    """Return the unverified Issuer of a message. It selects the certificates that must verify the message. Raises `XmlError`."""
     root = parse(posted_message(sent.message) if sent.query is None else redirected_message(sent.message))
     found = child(root, qualified(SAML, "Issuer"))
     return "" if found is None else text_of(found)

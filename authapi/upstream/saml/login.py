@@ -146,5 +146,5 @@ def _renewed(connection: Connection) -> SamlProvider | None:
     try:
         return renewed_provider(connection)
     except UpstreamFailed:
-        # The caller raises the error about the signature, which helps more than the error that the metadata is unavailable.
+        # The caller raises the error about the signature. This error helps more than an error about unavailable metadata.
         return None

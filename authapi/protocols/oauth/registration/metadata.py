@@ -58,7 +58,7 @@ _UNSERVED: dict[str, tuple[tuple[Any, ...], str]] = {
 
 @dataclass(frozen=True)
 class Metadata:
-    """The members that the client sent, without members that are null."""
+    """The members that the client sent, without null or empty members. Each method returns a default for a missing member."""
 
     members: Mapping[str, Any]
 
