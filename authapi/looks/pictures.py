@@ -1,6 +1,7 @@
 """Checks and re-encodes pictures that staff upload, so that no byte of the uploaded file is served. Pure.
 
-A picture is decoded and encoded again. This removes other content of the file, such as a script, a page or the location of a photo.
+A picture is decoded and encoded again. The new encoding omits other content of the file, such as a script, a page or the location of a
+photo.
 """
 
 from __future__ import annotations

@@ -33,7 +33,10 @@ def default_grant_types() -> list[str]:
 
 
 class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the toolkit has no types
-    """An application of one tenant. It may have several grants, and one registered method to authenticate at the token endpoint."""
+    """An application of one tenant.
+
+    A client may have several grants. It authenticates at the token endpoint by the one method that is registered for it.
+    """
 
     class AuthMethod(models.TextChoices):
         NONE = "none"

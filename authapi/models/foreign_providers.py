@@ -15,7 +15,7 @@ class ProviderMetadata(UnrecordedOwned):
     document = models.JSONField(null=True, help_text="The parts of the metadata that logins use; empty until the first successful fetch.")
     problem = models.CharField(max_length=500, blank=True, help_text="Why the last attempt failed.")
     fetched_at = models.DateTimeField(null=True)
-    # The time of the last attempt. It is also a lease: another process may begin an attempt only some seconds later.
+    # The time of the last attempt. This time is also a lease: another process may begin an attempt only some seconds later.
     tried_at = models.DateTimeField()
     due_at = models.DateTimeField()
 
@@ -31,8 +31,8 @@ class ProviderMetadata(UnrecordedOwned):
 class RefusedMessage(UnrecordedOwned):
     """A refused message of a provider. Its signatures and its encrypted data are removed, so that it cannot begin a session.
 
-    It contains data of a user and is kept for a few days only. It names its line of the sign-in log as text, because the line may be
-    deleted first.
+    The message contains data of a user, so it is kept for a few days only. The row names its line of the sign-in log as text, because the
+    line may be deleted first.
     """
 
     line_id = models.CharField(max_length=32)

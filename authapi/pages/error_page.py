@@ -1,6 +1,6 @@
 """The page for errors that cannot be sent to a client.
 
-It shows what the user can do, a link to the application, and details for support.
+The page shows what the user can do, a link to the application, and details for support.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class UsedProofs:
             self._pool.release(connection)
 
     def _run_of(self, connection: Any) -> str:
-        """Read the run of the Redis server. It is cached until the connection to Redis is opened again."""
+        """Read the run of the Redis server. The result is cached until the connection to Redis is opened again."""
         connection.register_connect_callback(self._forget_run)
         connection.send_command("INFO", "server", check_health=False)
         lines = connection.read_response().decode().splitlines()

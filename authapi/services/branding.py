@@ -121,7 +121,7 @@ def branding_of(tenant_id: str) -> dict[str, str]:
 
 
 def problems_of(values: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the errors of a theme, by the dotted path of each member. This includes color pairs that are hard to read."""
+    """Return the errors of a theme, by the dotted path of each member. The errors include color pairs that are hard to read."""
     problems = {name: ["Unknown group."] for name in values if name not in GROUPS}
     for path, member in members():
         value = value_at(values, path)

@@ -24,7 +24,7 @@ from identity.services.connections import remove_enabled_clients
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.saving import validated_save
 
-# 48 random bytes are 64 characters of A-Za-z0-9_-. They have more than 256 bits, so the secret needs no slow hash.
+# 48 random bytes are 64 characters of A-Za-z0-9_-. A secret of this length has more than 256 bits, so it needs no slow hash.
 _SECRET_BYTES = 48
 _COLUMNS = ("app_type", "is_first_party", "redirect_uris", "post_logout_redirect_uris", "allowed_origins", "settings")
 _STANDING = ("token_endpoint_auth_method", "grant_types")

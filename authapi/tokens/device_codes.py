@@ -33,7 +33,7 @@ _LONGER = 5
 # Maximum of the required interval, in seconds. A client that misses a `slow_down` answer keeps polling too early, and each early poll makes
 # the required interval longer.
 _LONGEST_INTERVAL = 60
-# Two polls that are sent with the required interval may arrive with a shorter interval. This difference is tolerated.
+# A device may send two polls with the required interval, and they may arrive with a shorter interval. This difference is tolerated.
 _JITTER = timedelta(seconds=1)
 _DRAWS = 5
 _LONGEST_AGENT = 500

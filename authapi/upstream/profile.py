@@ -74,7 +74,7 @@ def _proven(claims: Mapping[str, Any], userinfo: Mapping[str, Any], field: str, 
 def _proven_address(address: str, claims: Mapping[str, Any], userinfo: Mapping[str, Any]) -> dict[str, Any]:
     """Return an email address that an attribute map has produced, and whether it is verified.
 
-    It is verified only if the claims contain the same address, and also state that this address is verified.
+    The address is verified only if the claims contain the same address, and also state that this address is verified.
     """
     source = next((place for place in (claims, userinfo) if place.get("email") == address), {})
     return {"email": address} | _proven(source, {}, "email", "email_verified")

@@ -42,7 +42,8 @@ class ClaimRules:
     """How a connection reads the claims of its provider. A connection that still lacks required options has rules, too."""
 
     row: KnownProvider = OPENID
-    # Claims as expressions over the profile. They replace or extend the expressions of `row`, the entry in the table of known providers.
+    # Claims as expressions over the profile. These expressions replace or extend the expressions of `row`, the entry in the table of known
+    # providers.
     fields: Mapping[str, str] = field(default_factory=dict)
     hosted_domains: tuple[str, ...] = ()
 

@@ -85,7 +85,7 @@ def _mail(row: CibaRequest, link: str) -> Job:
 
 
 def _event(row: CibaRequest, link: str, host: HostMatch) -> dict[str, object]:
-    """Return the event for the server of the tenant. It does not contain the id with which the application polls."""
+    """Return the event for the server of the tenant. The event does not contain the id with which the application polls."""
     user, client = row.user, row.application
     return {
         "type": EVENT,

@@ -35,8 +35,8 @@ from authapi.tokens.user_tokens import UserIssue
 from foundation.database.transactions import unit_of_work
 from identity.models import User
 
-# The accepted values of `api_type`. They request an id token of this service. Other values request tokens of other services, such as `aws`
-# and `firebase`, which are not supported.
+# The accepted values of `api_type`. These values request an id token of this service. Other values request tokens of other services, such
+# as `aws` and `firebase`, which are not supported.
 _API_TYPES = (None, "app", "auth0")
 _LASTING = frozenset({"offline_access", "online_access"})
 _SUCCESS, _FAILURE = "sd", "fd"

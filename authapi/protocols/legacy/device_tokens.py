@@ -98,6 +98,6 @@ def _note(request: LegacyRequest, client: Client, user: User | None, problem: st
 def _mark(claims: dict[str, Any]) -> str:
     """Return the id under which the use of a token is recorded.
 
-    It never equals the id of a token of another device, or of an assertion of a client.
+    This id never equals the id of a token of another device, or the id of an assertion of a client.
     """
     return f"device\x00{claims['iss']}\x00{claims['sub']}\x00{claims['jti']}"

@@ -1,7 +1,7 @@
 """Describes authorization details in words, for the consent page.
 
-The text is the title and the sentence that the tenant has configured, and all members that the sentence omits. Values come from a client.
-They are shown as text, without characters that change how the text around them is displayed.
+The text is the title and the sentence that the tenant has configured, and all members that the sentence omits. The values come from a
+client. They are shown as text, without characters that change how the text around a value is displayed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from authapi.details.objects import Detail
 from authapi.details.types import PLACEHOLDER, DetailType
 from authapi.login.wish import Explanation, Passage
 
-# Categories of control characters, direction marks and similar characters. They are replaced, because they could change how an amount
-# looks.
+# Categories of control characters, direction marks and similar characters. These characters are replaced, because they could change how an
+# amount looks.
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 _JOINERS = frozenset("\u200c\u200d")
 _REPLACEMENT = "\ufffd"

@@ -24,8 +24,8 @@ from identity.stopped_tenants import of_running_tenants
 SEND_NOTICE = "authapi.send_logout_notice"
 # A client that registers a URL gets notices of logouts with these initiators. For other initiators, the client must opt in.
 _ALWAYS = frozenset({Initiator.RP_LOGOUT, Initiator.IDP_LOGOUT})
-# How long the claim of a notice is valid. This is longer than an attempt can take. If a worker crashes during an attempt, another worker
-# sends the notice after this time.
+# How long the claim of a notice is valid. This time is longer than an attempt can take. If a worker crashes during an attempt, another
+# worker sends the notice after this time.
 _LEASE = timedelta(seconds=30)
 
 

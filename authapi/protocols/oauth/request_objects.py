@@ -26,7 +26,7 @@ _LONGEST_JTI = 64
 # The `jti` of a request object without expiry is stored for a day.
 _ENDLESS_SECONDS = 86_400
 _LONGEST_SECONDS = 366 * 86_400
-# RFC 7519, 4.1: these claims are about the request object itself. They are not parameters of the request.
+# RFC 7519, 4.1: these claims are about the request object itself. So they are not parameters of the request.
 _OF_THE_OBJECT = frozenset({"iss", "sub", "aud", "exp", "nbf", "iat", "jti"})
 # Prefix of the client id in `use_once`, so that the `jti` of a request object and the `jti` of a client assertion never collide.
 _PURPOSE = "request\x00"

@@ -1,6 +1,6 @@
 """The response types of the engine (`oauthlib`): they check a request, and create the parameters that the browser sends to the client.
 
-They serve all combinations of code, access token and id token (Core 1.0, 3.1 to 3.3).
+The two classes serve all combinations of code, access token and id token (Core 1.0, 3.1 to 3.3).
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def signer_of(tenant_id: str, settings: SamlSettings) -> Signer:
 
 
 def new_id() -> str:
-    """Return a random id for a message (SAML core, 1.3.4). It is an XML name, so it must not begin with a digit."""
+    """Return a random id for a message (SAML core, 1.3.4). The id is an XML name, so it must not begin with a digit."""
     return f"_{secrets.token_hex(20)}"
 
 

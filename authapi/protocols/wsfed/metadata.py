@@ -25,7 +25,7 @@ CLAIMS = (
 
 
 def metadata(*, entity_id: str, endpoint: str, certificates: Sequence[x509.Certificate]) -> bytes:
-    """Return the metadata document. It contains several certificates during a rollover of certificates."""
+    """Return the metadata document. The document contains several certificates during a rollover of certificates."""
     role = element(
         _md("RoleDescriptor"),
         {

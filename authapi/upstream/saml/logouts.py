@@ -49,7 +49,7 @@ class LogoutDemand:
 def logout_demand(
     sent: Sent, provider: SamlProvider, *, addresses: frozenset[str], keys: Sequence[RSAPrivateKey], now: datetime
 ) -> LogoutDemand:
-    """Return a logout request of the provider. It must be signed (SAML Profiles 2.0, 4.4.3.1). Raises `UpstreamFailed`."""
+    """Return a logout request of the provider. The request must be signed (SAML Profiles 2.0, 4.4.3.1). Raises `UpstreamFailed`."""
     try:
         root = _verified(sent, provider, REQUEST, "LogoutRequest")
         _check(root, provider, addresses)

@@ -29,7 +29,7 @@ def own_metadata(
     encryption: Sequence[x509.Certificate],
     signs_requests: bool,
 ) -> bytes:
-    """Return the document. It has several certificates during a key rollover."""
+    """Return the document. The document has several certificates during a key rollover."""
     keys = [*(_key("signing", one) for one in signing), *(_key("encryption", one) for one in encryption)]
     descriptor = element(
         _md("SPSSODescriptor"),
