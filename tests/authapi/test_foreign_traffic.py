@@ -1,4 +1,7 @@
-"""Anonymous requests over real sockets. They do not use up the rate limit of a tenant, and do not affect clients at other IP addresses."""
+"""Anonymous requests over real sockets.
+
+Such requests do not use up the rate limit of a tenant, and do not affect clients at other IP addresses.
+"""
 
 from __future__ import annotations
 

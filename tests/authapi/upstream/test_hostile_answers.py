@@ -1,4 +1,7 @@
-"""Answers of a provider that are missing, late, too large or of the wrong type, over a real socket. They cause no internal error."""
+"""Answers of a provider that are missing, late, too large or of the wrong type, over a real socket.
+
+Such answers cause no internal error.
+"""
 
 from __future__ import annotations
 
