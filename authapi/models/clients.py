@@ -35,7 +35,7 @@ def default_grant_types() -> list[str]:
 class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the toolkit has no types
     """An application of one tenant.
 
-    A client may have several grants. It authenticates at the token endpoint by the one method that is registered for it.
+    A client may have several grants. It has one registered method to authenticate at the token endpoint.
     """
 
     class AuthMethod(models.TextChoices):
@@ -124,7 +124,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def client_secret(self) -> str:
-        """The secret in clear if HS256 needs it, otherwise empty."""
+        """The secret in plain text if HS256 needs it, otherwise empty."""
         return vault.unseal(self.sealed_secret, place=self._secret_place) if self.sealed_secret else ""
 
     @property

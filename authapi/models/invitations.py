@@ -84,7 +84,7 @@ class Invitation(UnrecordedOwned):
 
     @property
     def ticket(self) -> str:
-        """The ticket in clear; empty if the ticket no longer works."""
+        """The ticket in plain text; empty if the ticket no longer works."""
         return vault.unseal(self.sealed_ticket, place=self._place) if self.sealed_ticket else ""
 
     @property

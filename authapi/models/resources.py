@@ -54,7 +54,7 @@ class ApiResource(UnrecordedOwned):
 
     @property
     def signing_secret(self) -> str:
-        """The secret, in clear, that signs tokens of the API with HS256; empty if the API has no secret."""
+        """The secret in plain text, which signs tokens of the API with HS256; empty if the API has no secret."""
         return vault.unseal(self.sealed_signing_secret, place=self._secret_place) if self.sealed_signing_secret else ""
 
     def set_signing_secret(self, secret: str) -> None:

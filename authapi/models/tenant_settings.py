@@ -29,7 +29,7 @@ class TenantSettings(UnrecordedOwned):
         self.sealed_values = {**sealed, **({name: vault.seal(secret, place=self._place(name))} if secret else {})}
 
     def secret(self, name: str) -> str:
-        """Return a secret in clear; empty if no secret is stored. Raises `SecretUnreadable`."""
+        """Return a secret in plain text; empty if no secret is stored. Raises `SecretUnreadable`."""
         token = self.sealed_values.get(name)
         return vault.unseal(token, place=self._place(name)) if token else ""
 

@@ -1,4 +1,7 @@
-"""Creates, changes, revokes and deletes clients, and rotates their secrets. A secret is returned once and is never stored in clear."""
+"""Creates, changes, revokes and deletes clients, and rotates their secrets.
+
+A secret is returned once, and is never stored in plain text.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def create_client(
     algorithm: str = "",
     **columns: Any,
 ) -> tuple[Client, str]:
-    """Create a client; return it with its secret in clear, which is empty for a public client. Raises `Invalid`, `AlreadyExists`."""
+    """Create a client; return it with its secret in plain text, which is empty for a public client. Raises `Invalid`, `AlreadyExists`."""
     _refuse_unknown(columns)
     client = Client(
         tenant_id=tenant_id,

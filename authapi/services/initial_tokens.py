@@ -20,7 +20,7 @@ MOST_DAYS = 365
 
 @unit_of_work
 def create_initial_token(*, tenant_id: str, name: str, days: int, most_uses: int | None = None) -> tuple[InitialAccessToken, str]:
-    """Create a token; return its row, and the token in clear. Raises `Invalid`."""
+    """Create a token; return its row, and the token in plain text. Raises `Invalid`."""
     if not 1 <= days <= MOST_DAYS:
         raise Invalid({"days": [f"1 to {MOST_DAYS}."]})
     token = new_secret()

@@ -25,7 +25,7 @@ from identity.models import Tenant
 
 _KID_CHARACTERS = 16
 _REMEMBERED_SECONDS = 1.0
-# The certificate that signs comes first: partners that read a single certificate read the first one.
+# The certificate that signs comes first: partners that read a single certificate read the first certificate.
 _ORDER = {SamlKey.State.CURRENT: 0, SamlKey.State.NEXT: 1, SamlKey.State.PREVIOUS: 2}
 
 
