@@ -44,7 +44,8 @@ class Probe(ManagementMixin, APIView):
     seen: ClassVar[list[ChangeContext]] = []
 
     def get_exception_handler(self) -> Callable[..., Response]:
-        # Use the exception handler of this app. The exception handler of the project also handles errors that this app does not raise.
+        # Use the exception handler of this app, because the exception handler of the project also handles errors that this app does not
+        # raise.
         return exception_handler
 
     def get(self, request: Request) -> Response:

@@ -74,7 +74,7 @@ def world(tenant: Tenant) -> World:
 
     asked = {"response_type": "code", "client_id": oidc.client_id, "redirect_uri": CALLBACK, "scope": "openid"}
     assert "code" in application.log_in(application.browser.get("/authorize", asked)).answer
-    # One login logs in to all: the other applications get an answer at once.
+    # One login is valid for all three applications: the other applications get an answer at once.
     answer = application.answered(application.ask(signer=SIGNER))
     assert application.browser.get(f"/wsfed/{wsfed.client_id}").form_action() == REPLY
     assert SessionClient.objects.of(tenant.pk).count() == 3

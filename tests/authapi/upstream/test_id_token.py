@@ -83,7 +83,7 @@ def test_an_unsigned_token_is_refused() -> None:
     "header", [{"crit": ["exp"]}, {"crit": ["unknown"], "unknown": 1}, {"b64": False}, {"zip": "DEF"}, {"enc": "A128GCM"}]
 )
 def test_an_unknown_critical_header_is_refused(header: dict[str, Any]) -> None:
-    # CVE-2025-59420 and CVE-2026-32597 are this defect in other libraries: they ignored an unknown `crit`.
+    # CVE-2025-59420 and CVE-2026-32597 describe this defect in other libraries, which ignored an unknown `crit`.
     signer = RSA.private_key
 
     assert signer is not None
@@ -92,7 +92,7 @@ def test_an_unknown_critical_header_is_refused(header: dict[str, Any]) -> None:
 
 
 def test_a_key_inside_the_token_is_not_used() -> None:
-    # CVE-2026-27962 is this defect in another library.
+    # CVE-2026-27962 describes this defect in another library.
     attack = signed(OTHER, header={"jwk": public(OTHER), "kid": "rsa"})
     assert is_refused(attack, public(RSA))
     assert is_refused(signed(OTHER, header={"jwk": public(OTHER)}), public(RSA))

@@ -135,8 +135,8 @@ def _cipher(raw: bytes) -> Element:
 
 
 def test_the_next_key_is_tried_after_a_key_that_yields_no_xml_or_wrong_padding() -> None:
-    # If one of the two cases got a faster answer, an attacker could measure whether the padding is valid. From many such answers, the
-    # attacker could compute the plain text.
+    # A wrong key yields no XML, or it yields wrong padding. If one of these two cases got a faster answer, an attacker could measure
+    # whether the padding is valid. From many such answers, the attacker could compute the plain text.
     plain = serialized(assertion())
     missing = 16 - len(plain) % 16
     padded = plain + bytes(missing - 1) + bytes([missing])

@@ -1,4 +1,4 @@
-"""Signatures: accepted signatures, and refused signatures that resemble valid ones."""
+"""Signatures: accepted signatures, and refused signatures that resemble valid signatures."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_no_account_is_linked_before_the_user_agrees(old: OldClient, bob: User) 
 
 
 def test_a_link_request_prepared_by_an_attacker_links_nothing(old: OldClient, bob: User) -> None:
-    # The token is a token of the attacker. The browser is the browser of the victim, with and without a session.
+    # The token belongs to the attacker. The browser belongs to the victim, who may or may not have a session.
     for victim in (logged_in(old, bob), Browser(old.tenant)):
         page = begin(old, victim, token_of(old))
         assert told(page)[1] == "Log in as the user of the access token in this browser before you link an account."

@@ -181,7 +181,7 @@ def test_a_ticket_is_accepted_once(old: OldClient) -> None:
 
 
 def test_only_one_of_two_simultaneous_uses_of_a_ticket_succeeds(old: OldClient) -> None:
-    # Both requests have read the row before either uses it up.
+    # Both requests have read the row before one of them uses up the ticket.
     with tenant_bound(old.tenant.pk):
         row = waiting_ticket(old.client, ticket_in(old))
         assert row is not None

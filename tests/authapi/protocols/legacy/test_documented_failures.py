@@ -112,7 +112,7 @@ def token(**body: Any) -> Ask:
 
 DATABASE = ("code", "description")
 ROWS: dict[str, Row] = {
-    # 2.5
+    # Contract, 2.5
     "start: tenant": Row(400, "bad.tenant", None, hot("/passwordless/start", host="unknown.example")),
     "start: client": Row(400, "bad.client_id", None, start(client_id="unknown")),
     "start: connection": Row(400, "bad.connection", None, start(connection="nowhere")),
@@ -129,7 +129,7 @@ ROWS: dict[str, Row] = {
     "challenge": Row(400, "invalid_request", None, hot("/otp/challenge", connection="nowhere", email=EMAIL)),
     "otp by mail": Row(403, "invalid_grant", "Wrong email or verification code.", token(realm="email", username=EMAIL), code_of),
     "otp by text": Row(403, "invalid_grant", "Wrong phone number or verification code.", token(realm="sms", username=NUMBER)),
-    # 2.9
+    # Contract, 2.9
     **{
         f"ro: missing {name}": Row(400, "invalid_request", f"missing {name} parameter", log_in(**{name: None}))
         for name in (
@@ -187,7 +187,7 @@ ROWS: dict[str, Row] = {
         lambda old: old.authenticate(),
         lambda old: old.set(settings={"cross_origin_authentication": False}),
     ),
-    # 2.10
+    # Contract, 2.10
     "sign-up: password": Row(400, "invalid_password", None, sign_up(password="a"), names=DATABASE),
     "sign-up: taken": Row(400, "invalid_signup", "Invalid sign up", sign_up(email=EMAIL), names=DATABASE),
     "sign-up: off": Row(400, "unauthorized", None, sign_up(), signs_up_nobody, names=DATABASE),

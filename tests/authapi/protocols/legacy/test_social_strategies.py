@@ -24,7 +24,7 @@ from tests.factories.scim import reply
 from tests.factories.social_provider import ACCESS_TOKEN, OPTIONS, SocialProvider, social_provider
 
 INVALID = (401, "invalid_request", "invalid access_token: invalid_token")
-# Per strategy: the endpoint to which the service sends the token, and the answer for a token that was issued to our client.
+# For each strategy: the endpoint to which the service sends the token, and the answer for a token that was issued to our client.
 SAID: dict[str, tuple[str, dict[str, Any]]] = {
     "google-oauth2": ("tokeninfo_endpoint", {"aud": CLIENT_ID, "azp": CLIENT_ID, "sub": "1122"}),
     "github": ("token_check_endpoint", {"app": {"client_id": CLIENT_ID}, "user": {"id": 583231}}),

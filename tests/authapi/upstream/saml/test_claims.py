@@ -45,7 +45,7 @@ def test_only_a_configured_attribute_identifies_the_user() -> None:
     assert claims_of(statement(employee="e-1"), user_id_attributes=("employee",))["sub"] == "e-1"
     assert claims_of(statement(employee="e-1"), fields=[("user_id", ("badge", "employee"))])["sub"] == "e-1"
     assert "employee" in refused(statement(mail="a@example.test"), user_id_attributes=("employee",))
-    # An attribute with the name NAME_IDENTIFIER means the NameID.
+    # The attribute name NAME_IDENTIFIER means the NameID.
     assert claims_of(statement(), user_id_attributes=(NAME_IDENTIFIER,))["sub"] == "248289"
     assert refused(statement(NameId("_abc", TRANSIENT)), user_id_attributes=(NAME_IDENTIFIER,))
 
