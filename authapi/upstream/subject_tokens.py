@@ -85,7 +85,9 @@ def logged_in_by_token(request: TokenRequest, client: Client, kind: str) -> Toke
 def _profile(client: Client, kind: str) -> TokenExchangeProfile:
     """Return the profile of a type. Raises `RequestRefused`, also if the client does not use the connection of the profile."""
     if not may_exchange(client, CUSTOM):
-        raise RequestRefused(OAuthCase.EXCHANGE_NOT_ALLOWED, reason=f"The client must be first-party, and allowed {CUSTOM}.")
+        raise RequestRefused(
+            OAuthCase.EXCHANGE_NOT_ALLOWED, reason=f"The client must be first-party, and its setting token_exchange must allow {CUSTOM}."
+        )
     rows = TokenExchangeProfile.objects.of(client.tenant_id).select_related("connection")
     profile = rows.filter(subject_token_type=kind[:100]).first()
     if profile is None or profile.subject_token_type != kind:
@@ -162,7 +164,7 @@ def _check_times(claims: Mapping[str, Any]) -> None:
 def _check_actor(allowed: Any, client: Client) -> None:
     """Raise `_Unacceptable` if the token allows only another party to act with it (RFC 8693, 4.4)."""
     if allowed is not None and not (isinstance(allowed, dict) and allowed.get("sub") == client.client_id):
-        raise _Unacceptable("The member may_act of the token names another party.")
+        raise _Unacceptable("The member `may_act` of the token names another party.")
 
 
 def _user(profile: TokenExchangeProfile, claims: Mapping[str, Any]) -> User:

@@ -115,8 +115,8 @@ def hot_endpoint(
     `in_words_of` maps common error cases to the cases that the clients of this endpoint expect. With `takes_cookies`, scripts of other
     origins may send cookies, and the endpoint checks their origin.
 
-    An endpoint that must hash a password returns `Later`; its work then runs in the queue of slow work. `at_once` is a fast path that
-    answers on the event loop, with a thread for signatures only.
+    An endpoint that must hash a password returns `Later`; its work then runs in the queue of slow work. `at_once` is a fast path: it
+    answers on the event loop, and uses a thread only for signatures.
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -140,7 +140,7 @@ def hot_endpoint(
 
 
 async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body, or None if the client has disconnected. For a body above the limit, return zero bytes that exceed the limit, too."""
+    """Return the body; None if the client has disconnected. For a body above the limit, return null bytes instead, also above the limit."""
     take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
         whole = take() if take is not None else None
@@ -219,7 +219,7 @@ async def _worked(request: _Request) -> _Done | _Waiting:
 
 
 async def _done_at_once(request: _Request, at_once: AtOnce) -> _Done | None:
-    """Return the answer of the fast path. None for every refusal, and if a value cannot be cached; the endpoint then answers."""
+    """Return the answer of the fast path; None if it refuses the request, or if a value cannot be cached. The endpoint then answers."""
     try:
         for _ in range(_MOST_LOADS):
             try:

@@ -117,7 +117,7 @@ def _profile(request: TokenRequest, connection: Connection) -> dict[str, Any]:
     if given is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter="user_profile")
     if not isinstance(given, dict):
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameter user_profile must be an object.")
+        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameter `user_profile` must be an object.")
     known: Mapping[str, Any] = {**given, "user_metadata": given.get("user_metadata", request.form.get("user_metadata"))}
     profile = {name: known[name] for name in (*IDENTIFIERS, *NAMES, "user_metadata") if known.get(name) not in (None, "")}
     if problems := profile_problems(connection, profile):

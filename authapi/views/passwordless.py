@@ -56,7 +56,7 @@ def _start(call: Call) -> Answer:
     address = _address(request, connection, channel)
     send = request.text("send") or "link"
     if send not in ("link", "code"):
-        raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter send must be link or code.")
+        raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter `send` must be `link` or `code`.")
     # A text message always contains a code, even if the client requests a link.
     link = _link_answer(request, client, connection) if send == "link" and channel is Channel.EMAIL else None
     _sent(call, _wanted(request, client, connection, address, link=link))
@@ -75,7 +75,9 @@ def _challenge(call: Call) -> Answer:
         reason = "The connection is not enabled for the client, or its strategy is neither email nor sms."
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason=reason)
     if request.form.get("delivery_method", "text") != "text":
-        raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The delivery_method must be text: voice is not supported.")
+        raise RequestRefused(
+            RequestCase.MALFORMED_REQUEST, reason="The parameter `delivery_method` must be `text`: `voice` is not supported."
+        )
     field = _FIELDS[channel]
     try:
         address = read_address(channel, request.required(field), countries=countries_of(connection))
@@ -165,7 +167,7 @@ def _address(request: TokenRequest, connection: Connection, channel: Channel) ->
     except AddressOdd as error:
         if channel is Channel.SMS:
             raise RequestRefused(PasswordlessCase.BAD_PHONE_NUMBER) from error
-        raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter email is not an email address.") from error
+        raise RequestRefused(PasswordlessCase.BAD_REQUEST, reason="The parameter `email` is not an email address.") from error
 
 
 def _link_answer(request: TokenRequest, client: Client, connection: Connection) -> LinkAnswer:

@@ -101,7 +101,7 @@ def sign_in_urls() -> list[URLPattern]:
 
 
 def _factor_urls() -> list[URLPattern]:
-    """Return the URLs of second factors: in a login, and of setup links."""
+    """Return the URLs of second factors: the pages during a login, and the page of setup links."""
     return [
         path(PASSKEY_PATH.removeprefix("/"), offer_page, name="hosted_passkey"),
         path("u/mfa", challenge_page, name="hosted_mfa"),

@@ -99,8 +99,9 @@ async def _machine_token(request: TokenRequest, client: Client) -> Answer:
 
 async def _refreshed(request: TokenRequest, client: Client) -> Answer:
     if PROOF_HEADER in request.headers:
-        # The fast path would record the use of the proof first, and then find out whether a concurrent request has changed the row of the
-        # refresh token. In that case the request could not start over on the plain path, because the proof is already used.
+        # A request with a DPoP proof takes the plain path. The fast path would record the use of the proof first, and then find out whether
+        # a concurrent request has changed the row of the refresh token. In that case the request could not start over on the plain path,
+        # because the proof is already used.
         raise Cold
     try:
         answer, signings = await refresh_at_once(request, client)

@@ -64,7 +64,7 @@ def redirect_address(address: str, parameter: str, message: Element, relay_state
 
 
 def redirected_message(text: str) -> bytes:
-    """Return the bytes of a message from a URL. Senders compress and encode the message; some senders only encode it. Raises `XmlError`."""
+    """Return the bytes of a message from a URL. Most senders compress and encode the message; some only encode it. Raises `XmlError`."""
     return _opened(from_base64(text))
 
 

@@ -38,7 +38,7 @@ class Bounds:
     attributes: int
 
 
-# A message that a browser sends. A usual message of this service has 6 KB, a message for a user with 1,000 groups 150 KB.
+# A message that a browser sends. A usual message of this service has 6 KB. A message for a user with 1,000 groups has 150 KB.
 MESSAGE = Bounds(size=512 * 1024, depth=40, elements=10_000, attributes=20_000)
 # Metadata of one entity or of a small federation.
 METADATA = Bounds(size=2 * 1024 * 1024, depth=40, elements=50_000, attributes=100_000)

@@ -10,7 +10,7 @@ from pathlib import Path
 # database.
 SIZES: dict[str, tuple[int, ...]] = {
     "web processes": (1, 2, 3, 4),
-    # Before the streams, which are ten for each tenant and therefore make tenants.
+    # Tenants grow before streams: each tenant has ten streams, so more streams also make more tenants.
     "tenants": (1, 10, 100, 1000, 10_000),
     "streams": (10, 100, 1000, 10_000),
     "log rows": (10_000, 100_000, 1_000_000, 10_000_000),

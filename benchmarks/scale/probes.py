@@ -54,7 +54,7 @@ class Probes:
         return self.world.members(1)[0]
 
     def event(self) -> Figures:
-        """Change a user again and again; return milliseconds from the call to the commit, and of PostgreSQL's processor time."""
+        """Change a user again and again; return the milliseconds from the call to the commit, and those of PostgreSQL's processor time."""
         accounts = Accounts(databases())
         before, times = accounts.taken(), []
         for _ in range(_EVENTS):
@@ -63,7 +63,7 @@ class Probes:
         return {"event": median(times) * 1000, "event, PostgreSQL": accounts.since(before).get(POSTGRESQL, 0.0) / _EVENTS * 1000}
 
     def frame(self, streams: int, *, processes: int = 1) -> Figures:
-        """Open streams of the tenant; return microseconds of a web process per frame, and milliseconds from commit to the last stream."""
+        """Open streams of the tenant; return a web process's microseconds per frame, and milliseconds from commit to the last stream."""
         start = stream_service("ours", "uvicorn", self.world, self._directory, processes=processes)
         with start() as subject:
             figures = fan_out(subject, self._programs, Shape(1, streams), self._sizes)

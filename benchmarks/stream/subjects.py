@@ -47,7 +47,7 @@ class Subject(Protocol):
         """Return the processes whose processor time and memory are measured."""
 
     def requests(self, shape: Shape, *, own_tokens: bool = False) -> list[bytes]:
-        """Return the request of each stream, channel by channel; with separate tokens if requested."""
+        """Return the request of each stream, channel by channel. With `own_tokens`, each stream has its own token."""
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
         """Send events with the numbers `number`, `number + 1`, ... to one channel; return the time when the first was committed or

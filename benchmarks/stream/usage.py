@@ -1,5 +1,4 @@
-"""Resource usage of processes: processor time in nanoseconds, and memory, in which the kernel divides shared pages among their
-processes."""
+"""Resource usage of processes: processor time and memory."""
 
 from __future__ import annotations
 
@@ -15,9 +14,7 @@ _SCHEDULED_TIME = 2
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of a group of processes in bytes: resident, and proportional, for which the kernel divides each shared page among its
-    processes.
-    """
+    """Memory of a group of processes in bytes. For `proportional`, the kernel divides each shared page among its processes."""
 
     resident: int
     proportional: int

@@ -75,7 +75,7 @@ class PlatformAdminSite(AccountSite):
         return may_enter(request.user)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Run a view with the staff account and the request as its change context, so that events about its changes name both."""
+        """Run a view with the staff account and the request as its change context, so that events about its changes name them."""
 
         def with_context(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             context = _context_of(request)

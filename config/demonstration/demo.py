@@ -23,7 +23,7 @@ from provisioning.engine.streams import create_stream
 from provisioning.models.actions import SCIM_USER_PROVISIONING, Action
 from provisioning.services.actions import create_action, deploy_action, update_action
 
-# The metadata of the demo's client. A later run finds the demo by it, and so never treats a customer's tenant as the demo.
+# The metadata of the demo's client. A later run finds the demo by this metadata, and so never treats a customer's tenant as the demo.
 _MARK = {"made_by": "make up"}
 _ACTION = "SCIM provisioning"
 _STREAM = "Users to the SCIM server"

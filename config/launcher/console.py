@@ -56,5 +56,5 @@ class Console:
         try:
             print(text, file=self._stream, flush=True)
         except OSError:
-            # A failed write to a closed terminal must not end the launcher: the signal SIGHUP then stops the services in order.
+            # A write to a closed terminal fails. This must not end the launcher: SIGHUP, which the terminal also causes, stops it in order.
             return

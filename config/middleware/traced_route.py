@@ -11,7 +11,7 @@ from foundation.tracing import spans as tracing
 
 
 def traced_route(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: name the span by the pattern of the route. The pattern contains no id; a path may contain an email address."""
+    """Middleware: name the span by the pattern of the route, not by the path. A path may contain an id or an email address."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -1,4 +1,4 @@
-"""`make schema`: apply every migration to a private server, and write the resulting schema; with --check, compare it."""
+"""`make schema`: apply every migration to a private server, and write the schema. With `--check`, compare it with the file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main(*, is_check: bool) -> int:
 
 
 def _made_by_migrations() -> dump.SchemaDump:
-    # The dump always has the version of the embedded server, even if the developer uses another server.
+    # The dump is always made by the embedded server, even if the developer uses another server.
     for name in VARIABLES:
         os.environ.pop(name, None)
     with temporary_servers() as addresses:

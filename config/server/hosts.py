@@ -181,7 +181,7 @@ def is_believed(address: str, trusted: Collection[str]) -> bool:
 
 
 def _arrived_on_loopback(scope: Scope) -> bool:
-    """Tell whether the local address of the connection is loopback; also True for a socket file or a name, which no network reaches."""
+    """Tell whether the local address of the connection is loopback. A socket file or a name counts as loopback: no network reaches it."""
     return _is_loopback(str((scope.get("server") or ("",))[0] or ""))
 
 

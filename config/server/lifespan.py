@@ -96,8 +96,8 @@ def _warm_up() -> None:
     # Objects made at start live as long as the process; excluding them from full collections saves milliseconds.
     gc.collect()
     gc.freeze()
-    # A full collection starts when new objects exceed a quarter of the objects that the last full collection found. The second call
-    # finds nearly no objects, because all others are frozen. So the garbage of ended streams will be collected soon.
+    # A full collection starts when new objects exceed a quarter of the objects that the last full collection found. This second
+    # call finds nearly no objects, because all others are frozen. So the garbage of ended streams will be collected soon.
     gc.collect()
 
 

@@ -25,7 +25,7 @@ _ALIVE, _NO_DATABASE, _ENDING = b"The process answers.\n", b"The database does n
 
 
 def is_direct(scope: Scope) -> bool:
-    """Tell whether the Host header is an IP address, which no tenant has as its host, and no proxy has forwarded the request."""
+    """Tell whether the Host header is an IP address and no proxy has forwarded the request. No tenant has an IP address as its host."""
     if any(name in _FORWARDED for name, _ in scope["headers"]):
         return False
     host = header(scope, b"host")

@@ -162,7 +162,7 @@ class UvicornProtocol(HttpToolsProtocol):
             self._drop_body()
 
     def answered(self, *, keeps_alive: bool) -> None:
-        """Let uvicorn read requests again after a response that the application has written itself, or close the connection."""
+        """Let uvicorn read requests again after the application has written its response. Without `keeps_alive`, close the connection."""
         if not keeps_alive:
             self.transport.close()
             self.flow.expect_reading()

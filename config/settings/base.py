@@ -237,7 +237,7 @@ EMAIL_URL = env.secret("EMAIL_URL", "", "Mail server: smtp://user:password@host:
 EMAIL_FROM = env.text("EMAIL_FROM", "no-reply@localhost", "Sender of mails for which the tenant has set no sender.")
 vars().update(email_settings(EMAIL_URL, sender=EMAIL_FROM))
 MAIL_IS_CONFIGURED = bool(EMAIL_URL)
-# Mail must reach real recipients, not a terminal or a file.
+# Whether mail reaches real recipients, not only a terminal or a file.
 MAIL_REACHES_PEOPLE = EMAIL_URL.startswith("smtp")
 
 # --- Text messages ----------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ ALERT_WEBHOOK_URL = env.text(
     "ALERT_WEBHOOK_URL", "", "URL to which the service posts the alerts of all tenants, in addition to mail; empty: mail only."
 )
 ALERT_WEBHOOK_SECRET = env.secret(
-    "ALERT_WEBHOOK_SECRET", "", "Key that signs the posts to ALERT_WEBHOOK_URL (Standard Webhooks): whsec_ and base64."
+    "ALERT_WEBHOOK_SECRET", "", "Key that signs the posts to ALERT_WEBHOOK_URL (Standard Webhooks), written as whsec_ followed by base64."
 )
 OUTBOUND_PRIVATE_NETWORKS = env.listing("OUTBOUND_PRIVATE_NETWORKS", "", "Private networks that outbound requests may reach.")
 OUTBOUND_ALLOW_HTTP = env.flag("OUTBOUND_ALLOW_HTTP", default=False, effect="Let outbound requests use plain http.")

@@ -169,7 +169,7 @@ def _refused(refusal: Refused) -> Refused | NoToken:
 
 
 def masked(text: str, credentials: Credentials) -> str:
-    """Return the text with every secret masked that has at least eight characters: a shorter text can also be a part of a word."""
+    """Return the text with secrets masked. Secrets below eight characters are not masked: so short a text can also be part of a word."""
     for secret in credentials.secrets():
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "***")

@@ -86,7 +86,7 @@ def _is_valid(index: str) -> bool:
         return database.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [index]).fetchone() == (True,)
 
 
-def test_creating_an_index_concurrently_may_wait_for_older_transactions_longer_than_the_lock_timeout(table: str) -> None:
+def test_the_lock_timeout_does_not_limit_the_concurrent_creation_of_an_index(table: str) -> None:
     statement = f"CREATE INDEX CONCURRENTLY {table}_number ON {table} (number)"
     failures: list[Exception] = []
 

@@ -13,7 +13,7 @@ from tests.conformance.target import Target
 
 @pytest.mark.remote
 @pytest.mark.transport
-def test_a_stream_opens_with_connected_retry_and_the_current_offset(target: Target) -> None:
+def test_a_stream_opens_with_a_comment_a_retry_delay_and_the_current_offset(target: Target) -> None:
     with target.subscribe() as stream:
         assert stream.status == 200
         assert stream.headers["content-type"] == "text/event-stream; charset=utf-8"

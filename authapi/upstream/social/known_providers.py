@@ -33,7 +33,7 @@ class Peculiarity(Enum):
     NO_NONCE = auto()
     # The issuer names the directory of the user. The table has a template for the issuer, and the token names the directory.
     DIRECTORY_ISSUER = auto()
-    # The claim `hd` names the organization of the user, and a connection may allow some organizations only.
+    # The claim `hd` names the organization of the user, and a connection may accept only the users of some organizations.
     HOSTED_DOMAIN = auto()
     # Each request contains an HMAC of the access token, with the client secret as key. So a stolen token is worthless without the secret.
     SECRET_PROOF = auto()
@@ -78,7 +78,7 @@ class TokenCheck:
 
 @dataclass(frozen=True)
 class KnownProvider:
-    """The known facts of a provider. A provider without an issuer issues no id tokens, and `calls` read the profile.
+    """The known facts of a provider. A provider without an issuer issues no id tokens; then `calls` read the profile.
 
     `fields` are claims of OpenID Connect as expressions over the JSON of the calls, or over the id token.
     """
@@ -96,7 +96,7 @@ class KnownProvider:
     token_check: TokenCheck | None = None
     # Maps the provider's name of a parameter to the name that clients of this service use.
     hints: Mapping[str, str] = field(default_factory=lambda: {"login_hint": "login_hint", "ui_locales": "ui_locales"})
-    # The parameters for a login that the client demands anew: the provider asks for the password, or at least for the account.
+    # The parameters that are sent if the client requires a new login: the provider then asks for the password, or at least for the account.
     again: Mapping[str, str] = field(default_factory=lambda: {"prompt": "login"})
 
     def has(self, peculiarity: Peculiarity) -> bool:

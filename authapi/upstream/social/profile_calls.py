@@ -27,7 +27,7 @@ _STANDARD = (
     *("sub", "name", "nickname", "preferred_username", "given_name", "family_name", "picture"),
     *("email", "email_verified", "phone_number", "phone_number_verified"),
 )
-# Claims, and the claim that says whether each of them is verified. If an expression replaces an email address or number, the verification
+# Each claim, with the claim that says whether it is verified. If an expression replaces an email address or number, the verification
 # of the old value is dropped.
 _PROOFS = {"email": "email_verified", "phone_number": "phone_number_verified"}
 

@@ -1,7 +1,7 @@
 """The SQL statements of the start page of the admin.
 
-Each statement uses an index or stops at a bound, so its cost does not depend on the size of a tenant. `tenant` None reads all tenants,
-for platform operators. A result says whether its statement stopped at the bound.
+Each statement uses an index or stops at a bound, so its cost does not depend on the size of a tenant. If `tenant` is None, it reads
+all tenants, for platform operators. A result says whether its statement stopped at the bound.
 """
 
 from __future__ import annotations

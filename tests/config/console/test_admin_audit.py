@@ -91,7 +91,7 @@ def test_every_model_without_an_audit_exists_and_has_a_reason() -> None:
     assert all(NOT_WATCHED.values())
 
 
-def test_a_change_on_any_page_adds_one_entry_with_before_and_after(rows: Rows, staff: Staff, browser: Client) -> None:
+def test_a_change_on_any_page_adds_one_entry_with_the_old_and_new_values(rows: Rows, staff: Staff, browser: Client) -> None:
     tried = []
     for model in WRITABLE:
         row = rows.of(model)
@@ -242,7 +242,7 @@ def _secrets_of(rows: Rows) -> set[str]:
         return {text for (text,) in cursor.fetchall() if text}
 
 
-def test_the_audit_log_has_an_entry_for_a_role_that_a_client_adds_and_none_for_a_user_that_a_client_changes(rows: Rows) -> None:
+def test_the_audit_log_records_what_a_client_changes_at_roles_but_not_at_users(rows: Rows) -> None:
     api = Management(rows.tenant)
 
     assert api.post("roles", {"name": "noted", "type": "tenant"}).status == 200

@@ -41,7 +41,7 @@ def attempt(browser: Client, email: str, password: str = PASSWORD) -> str:
     return answer.headers.get("location", "") or answer.content.decode()
 
 
-def test_staff_sign_in_with_an_email_address_in_any_case_of_letters_and_a_password(visitor: Client, staff: Staff) -> None:
+def test_staff_can_type_their_email_address_in_any_case_of_letters(visitor: Client, staff: Staff) -> None:
     assert attempt(visitor, staff.email.upper()) == "/admin/"
     assert visitor.get("/admin/").status_code == 200
 
@@ -109,7 +109,7 @@ def test_a_session_ends_when_its_tenant_is_suspended(visitor: Client, staff: Sta
     assert visitor.get("/admin/").headers["location"].startswith(LOGIN)
 
 
-def test_failures_from_one_address_block_the_account_only_for_that_address(visitor: Client, staff: Staff) -> None:
+def test_failures_from_one_ip_address_block_the_account_only_for_that_ip_address(visitor: Client, staff: Staff) -> None:
     for _ in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(visitor, staff.email, "wrong")
 
@@ -117,7 +117,7 @@ def test_failures_from_one_address_block_the_account_only_for_that_address(visit
     assert attempt(stranger(), staff.email) == "/admin/"
 
 
-def test_guesses_from_many_addresses_block_the_account_except_on_a_known_device(
+def test_guesses_from_many_ip_addresses_block_the_account_except_on_a_known_device(
     visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin_login, "FAILURES_PER_ACCOUNT", 12)
@@ -177,7 +177,7 @@ def test_the_cookie_of_a_known_device_is_hidden_from_scripts_and_names_no_accoun
     assert staff.email not in cookie.value
 
 
-def test_an_ipv6_network_counts_as_one_address(staff: Staff) -> None:
+def test_an_ipv6_network_counts_as_one_ip_address(staff: Staff) -> None:
     network = f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}"
     for number in range(admin_login.FAILURES_PER_ACCOUNT_AND_ADDRESS):
         attempt(Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"{network}::{number + 1:x}"), staff.email, "wrong")
@@ -185,9 +185,7 @@ def test_an_ipv6_network_counts_as_one_address(staff: Staff) -> None:
     assert "Too many failed attempts" in attempt(Client(headers={"host": PLATFORM}, REMOTE_ADDR=f"{network}:1::1"), staff.email)
 
 
-def test_failures_from_one_address_block_the_address_for_every_account(
-    visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_from_one_ip_address_block_it_for_every_account(visitor: Client, staff: Staff, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_login, "FAILURES_PER_ADDRESS", 2)
     for name in ("a", "b"):
         attempt(visitor, f"{name}@example.test", "wrong")

@@ -134,7 +134,8 @@ def actions_of(model: type[models.Model], key: str) -> list[str]:
     return [reverse(place_of(model, "action"), args=(key, action.name)) for action in actions]
 
 
-def test_no_form_has_a_date_widget_of_django_because_the_theme_has_no_style_for_its_calendar(operator: Client) -> None:
+def test_no_form_has_a_date_widget_of_django(operator: Client) -> None:
+    # The theme has no style for the calendar of these widgets.
     rows = Rows(new_tenant())
     operator.post(reverse("admin:choose_tenant"), {"tenant": rows.tenant.pk})
     request = operator.get("/admin/").wsgi_request
@@ -167,7 +168,7 @@ def test_the_secondary_navigation_links_are_on_every_page_and_lead_to_working_pa
     assert '<details class="nav-more" open>' in operator.get(further).content.decode()
 
 
-def test_every_page_can_switch_the_tenant_and_a_page_of_a_row_then_redirects_to_its_list(operator: Client) -> None:
+def test_a_switch_of_the_tenant_on_the_page_of_a_row_redirects_to_its_list(operator: Client) -> None:
     people = Rows(new_tenant()).of(User)
     after = {
         reverse("admin:identity_user_change", args=(quote(people.pk),)): reverse("admin:identity_user_changelist"),

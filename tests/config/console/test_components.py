@@ -87,7 +87,7 @@ def test_no_page_has_an_icon_of_django(committed_db: None, kind: str) -> None:
     assert re.findall(r"<img[^>]+admin/img/[^>]+>", content) == []
 
 
-def test_the_link_that_adds_a_related_row_has_a_name_and_the_attributes_that_the_script_of_django_reads(committed_db: None) -> None:
+def test_the_link_that_adds_a_related_row_has_what_the_script_of_django_reads(committed_db: None) -> None:
     content = browser_of(new_staff(new_tenant())).get(reverse("admin:authapi_clientgrant_add")).content.decode()
     (link,) = re.findall(r'<a class="related-widget-wrapper-link add-related"[^>]+id="add_id_client".*?</a>', content, re.DOTALL)
     assert 'data-popup="yes"' in link

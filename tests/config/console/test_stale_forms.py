@@ -75,7 +75,7 @@ def sent_by(page: str) -> dict[str, Any]:
     raise AssertionError("The page has no form with digests.")
 
 
-def test_a_value_that_was_changed_after_the_page_was_opened_is_named_and_kept(browser: Browser, client: Client) -> None:
+def test_a_value_changed_after_the_page_was_opened_is_shown_and_kept(browser: Browser, client: Client) -> None:
     address = page_of_row(client)
     first = opened(browser, address)
     second = dict(first)
@@ -146,7 +146,7 @@ def test_a_stale_form_of_a_settings_page_is_refused(browser: Browser, page: str)
     assert opened(browser, address)[field] == [theirs]
 
 
-def test_a_mapping_that_was_changed_after_the_page_was_opened_is_kept(browser: Browser, tenant: Tenant) -> None:
+def test_a_mapping_changed_after_the_page_was_opened_is_kept(browser: Browser, tenant: Tenant) -> None:
     action = create_action(tenant_id=tenant.pk, name="SCIM", template="scim-user-provisioning")
     address = reverse("admin:provisioning_action_mapping", args=(action.pk,))
     stale = opened(browser, address)

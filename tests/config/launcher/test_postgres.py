@@ -73,7 +73,7 @@ def test_a_start_waits_for_a_server_whose_parent_was_killed(tmp_path: Path) -> N
         assert lives(process.pid)
 
 
-def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(tmp_path: Path) -> None:
+def test_a_pid_file_with_the_process_id_of_another_program_is_stale(tmp_path: Path) -> None:
     with running(tmp_path):
         content = (tmp_path / "postgres" / "postmaster.pid").read_text()
     stale = "\n".join([str(os.getpid()), *content.splitlines()[1:]]) + "\n"
@@ -109,7 +109,7 @@ def test_only_a_durable_server_writes_its_new_data_to_the_disk_before_it_starts(
     assert any(told in text for text in printed), printed
 
 
-def test_data_of_a_version_that_is_not_installed_is_refused_and_the_error_names_the_searched_directories(tmp_path: Path) -> None:
+def test_data_of_a_version_that_is_not_installed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("9\n")
 

@@ -104,9 +104,7 @@ def test_memory_of_unfinished_bodies_is_bounded_and_freed(web: WebProcess, tenan
     eventually(lambda: resident(web) - before < 20 * MIB, seconds=60)
 
 
-def test_unfinished_bodies_from_an_ip_address_do_not_block_a_token_request_from_the_same_ip_address(
-    web: WebProcess, tenant: Tenant
-) -> None:
+def test_unfinished_bodies_do_not_block_a_token_request_from_the_same_ip_address(web: WebProcess, tenant: Tenant) -> None:
     registered = granted_client(tenant)
     bodies = Unfinished(web, tenant, count=20, addresses=1)
     try:

@@ -53,7 +53,7 @@ def test_a_server_that_stops_answering_without_closing_its_connections_is_detect
     assert int(options["keepalives_idle"]) + int(options["keepalives_interval"]) * int(options["keepalives_count"]) <= 25
 
 
-def test_the_pool_has_the_requested_size_and_gives_up_reconnecting_after_seconds() -> None:
+def test_the_pool_has_the_requested_size_and_stops_reconnecting_after_a_few_seconds() -> None:
     pool = database_settings("postgresql://u@db.example/identity", pool_size=7)["OPTIONS"]["pool"]
 
     assert pool["max_size"] == 7

@@ -61,7 +61,7 @@ class Provider:
             self.__dict__.pop(name, None)
 
     def browser(self) -> Browser:
-        """Return a browser without a session. It has its own IP address, because the service counts logins of one user from one address."""
+        """Return a browser without a session. It has its own IP address, because the service counts a user's logins from one IP address."""
         number = next(_BROWSERS)
         return Browser(self.tenant, address=f"198.51.{number // 250 % 250}.{number % 250 + 1}")
 

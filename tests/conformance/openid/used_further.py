@@ -98,7 +98,7 @@ def use_delivery_mode(provider: Provider, value: str) -> None:
 
 
 def use_user_code_parameter(provider: Provider, value: bool) -> None:
-    """Require false: clients need no user code. `use_backchannel_authentication_endpoint` sends a request without a user code."""
+    """Check that clients need no user code. `use_backchannel_authentication_endpoint` sends a request without a user code."""
     assert value is False
 
 

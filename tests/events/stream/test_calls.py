@@ -93,7 +93,7 @@ def test_a_call_received_directly_and_through_the_channel_is_handled_once() -> N
     _run(story)
 
 
-def test_a_call_waits_one_second_for_a_silent_process_and_returns_the_number_of_silent_processes() -> None:
+def test_a_call_waits_one_second_and_then_counts_the_silent_processes() -> None:
     async def story() -> None:
         process, silent = Process("one"), Process("silent")
         silent.callee._handlers = {}

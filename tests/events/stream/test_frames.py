@@ -23,7 +23,7 @@ def test_an_event_frame_has_three_lines_with_the_stored_bytes() -> None:
     assert (frame.position, frame.recorded_at, frame.type) == (7, MOMENT, "user.created")
 
 
-def test_the_opening_frame_is_connected_retry_and_the_first_offset() -> None:
+def test_the_opening_frame_has_a_comment_a_retry_delay_and_the_first_offset() -> None:
     assert frames.opening(2000, "abc") == (
         b':connected\n\nretry: 2000\n\nevent: offset-only\nid: abc\ndata: {"type":"offset-only","offset":"abc"}\n\n'
     )

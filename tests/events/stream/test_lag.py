@@ -21,7 +21,7 @@ def test_the_age_is_not_negative_if_the_clock_is_behind_the_clock_of_the_databas
     assert lag_of(position=6, head=7, oldest_at=1000.5, now=1000.0) == Lag(7, 1, 0)
 
 
-def test_the_lag_of_a_blocked_stream_has_the_number_of_unsent_events_and_the_age_of_the_oldest() -> None:
+def test_the_lag_of_a_blocked_stream_has_the_number_and_age_of_its_unsent_events() -> None:
     async def story() -> None:
         log = FakeLog()
         opened = OpenStream(log)

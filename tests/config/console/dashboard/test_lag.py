@@ -108,9 +108,7 @@ def test_without_lag_the_figure_says_that_every_event_is_delivered(browser: Clie
     assert (figures(browser)["Largest lag"].value, figures(browser)["Largest lag"].note) == ("0", "every event is delivered")
 
 
-def test_the_start_page_shows_charts_of_accepted_deliveries_in_percent_and_of_their_time_in_seconds(
-    browser: Client, stream: EventStream
-) -> None:
+def test_charts_show_accepted_deliveries_in_percent_and_delivery_times_in_seconds(browser: Client, stream: EventStream) -> None:
     wait_in_lanes(stream, 4, due_at=datetime.now(UTC))
     Delivery.objects.filter(stream_id=stream.pk).update(state="delivered", settled_at=datetime.now(UTC) + timedelta(seconds=3))
     Delivery.objects.filter(stream_id=stream.pk, position=0).update(state="dead")
@@ -130,7 +128,7 @@ def test_the_lag_chart_and_the_platform_page_count_waiting_deliveries(browser: C
     assert int(figures(browser_of(new_staff(None)))["Waiting deliveries"].value.replace(",", "").rstrip("+")) >= 23
 
 
-def test_figures_that_need_an_operator_come_before_other_figures(browser: Client, stream: EventStream) -> None:
+def test_figures_that_may_need_an_action_come_first(browser: Client, stream: EventStream) -> None:
     shown = browser.get("/admin/").context["figures"]
     acted_on = [figure.label for figure in shown if not figure.is_quiet]
 
