@@ -29,8 +29,8 @@ DELIVERING = {
 def installation(**settings: str) -> Iterator[dict[str, str]]:
     """Yield the environment of an installation with a migrated database, and with `settings` as further environment variables.
 
-    Starts durable servers of PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set. The database of DATABASE_URL is migrated,
-    and can contain rows.
+    Starts durable servers of PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set. Migrates the database of
+    DATABASE_URL, which may contain rows already.
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as directory, temporary_servers(durable=True) as addresses:
         environment = {

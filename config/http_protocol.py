@@ -15,13 +15,13 @@ from config.server.uvicorn_insides import UvicornProtocol
 # Maximum size of a head. Usual headers, cookies and a bearer token are many times smaller.
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 30.0
-# Bytes of unfinished heads of all connections of one process. An ordinary head arrives in one read and does not count. Above this limit,
-# an unfinished head with more than `SMALL_HEAD_BYTES` is refused.
+# Maximum total size of the unfinished heads of all connections of one process. An ordinary head arrives in one read and does not count.
+# Above this limit, an unfinished head with more than `SMALL_HEAD_BYTES` is refused.
 ALL_HEADS_BYTES = 16 * 1024 * 1024
 SMALL_HEAD_BYTES = 4 * 1024
 # Maximum number of headers, as in most servers. A limit on bytes is not enough, because each header costs processor time and memory.
 MOST_HEADERS = 100
-# Buffered bytes of a response that the client does not read. The default over TLS is half a megabyte.
+# Maximum number of buffered bytes of a response that the client does not read. The default over TLS is half a megabyte.
 _BUFFER_BYTES = 64 * 1024
 _REFUSALS = {
     400: b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",

@@ -28,7 +28,7 @@ Kept = Mapping[str, Any]
 class ProviderLogout:
     """How a logout reaches the provider.
 
-    One of the two members is set. In both cases, the browser goes to the provider after it has been at all clients.
+    One of the two members is set. In both cases, the browser goes to the provider after it has visited all clients.
 
     - `then` is the last request of the logout: the provider itself redirects the browser to the address at which the logout ends.
     - `trip` makes a round trip: the browser comes back to this service with the provider's answer. The argument of `trip` is a handle,

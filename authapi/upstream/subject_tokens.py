@@ -1,4 +1,5 @@
-"""Logs a user in by a token of an external issuer. A token exchange profile defines which tokens of a type are accepted for which users.
+"""Logs a user in by a token of an external issuer. A token exchange profile defines which tokens of its type are accepted, and how the user
+of a token is found.
 
 In the upstream service, code of the tenant makes this decision. This service runs no code of tenants: it checks the signature, issuer,
 audience and times of the token with the values of the profile, and accepts each token once.

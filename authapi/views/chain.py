@@ -87,7 +87,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Later:
-    """The remaining work of a request that needs a slow thread, for example to hash a password."""
+    """The rest of the work of a request. It needs a slow thread, for example to hash a password."""
 
     work: Callable[[], Answer]
 

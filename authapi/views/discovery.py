@@ -29,7 +29,7 @@ _MTLS_METHODS = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED)
 _TOKEN_CLAIMS = (
     "acr", "amr", "at_hash", "aud", "auth_time", "c_hash", "exp", "iat", "iss", "nonce", "org_id", "org_name", "s_hash", "sid", "sub",
 )  # fmt: skip
-# Scopes that are accepted without effect, and not listed: profiles have no postal address.
+# Scopes that are accepted without effect, and not listed. Profiles have no postal address, so `address` has no effect.
 _SILENT_SCOPES = {"address"}
 # The members that are equal for all tenants. As in the upstream service, `web_message` is supported but not listed.
 _SERVED: dict[str, Any] = {

@@ -1,6 +1,6 @@
 """X.509 certificates of partners and of tenants, read in every format that administrators paste. Pure.
 
-Only the key of a certificate is used: this module does not check names, chains and expiry. Callers show the expiry.
+Only the key of a certificate is used: this module does not check names, chains or expiry. Callers show the expiry.
 """
 
 from __future__ import annotations

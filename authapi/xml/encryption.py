@@ -1,7 +1,8 @@
 """Encrypts and decrypts elements with the C library, which gets only bytes and a template that this module writes.
 
-To decrypt, this module copies only cipher text and algorithm names that `algorithms` lists from the foreign document into the template. It
-copies no reference, no retrieval method, and no type that would make the C library parse the decrypted data. `parsing` parses the result.
+To decrypt, this module copies two things from the foreign document into the template: cipher text, and names of algorithms that
+`algorithms` lists. It copies no reference, no retrieval method, and no type that would make the C library parse the decrypted data.
+`parsing` parses the result.
 """
 
 from __future__ import annotations

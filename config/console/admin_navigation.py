@@ -244,7 +244,7 @@ ROWS: Mapping[str, tuple[str, str]] = {
 def grouped(entries: list[dict[str, Any]], path: str = "") -> list[dict[str, Any]]:
     """Return the models and pages that an account may see, by group of `NAVIGATION`, in the shape that Django's templates expect.
 
-    `models` has all entries of a group. `daily` and `further` split them; a group without daily entries has all entries in `daily`.
+    `models` has all entries of a group. `daily` and `further` divide them; if none is for daily work, all are in `daily`.
     `is_open` is true if the page at `path` belongs to an entry in `further`.
     """
     by_label = {_label(entry): entry for entry in entries}

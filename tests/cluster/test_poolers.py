@@ -56,7 +56,7 @@ def test_a_pooler_that_shares_server_connections_is_refused(mode: str, options: 
 
 
 @pytest.mark.core
-def test_a_web_process_and_a_worker_refuse_to_start_behind_a_pooler_in_transaction_mode() -> None:
+def test_web_processes_and_workers_do_not_start_behind_a_pooler_in_transaction_mode() -> None:
     with pgbouncer("transaction") as url:
         with pytest.raises(RuntimeError) as web_failure, web_process("uvicorn", DATABASE_URL=url):
             pytest.fail("The web process started.")

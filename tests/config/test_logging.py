@@ -52,7 +52,7 @@ def test_a_line_is_written_for_any_content(value: object) -> None:
     assert json.loads(line)["event"] == "sent"
 
 
-def test_lines_of_logging_and_structlog_are_json_with_a_level_and_without_secrets() -> None:
+def test_log_lines_are_json_with_a_level_and_without_secrets() -> None:
     settings = logging_settings(level="INFO", as_json=True)
     formatter = structlog.stdlib.ProcessorFormatter(
         **{name: value for name, value in settings["formatters"]["line"].items() if name != "()"}

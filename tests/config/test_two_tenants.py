@@ -181,7 +181,7 @@ def test_lists_and_tokens_contain_only_rows_of_their_own_tenant(tenant: Tenant, 
     assert crossed.status == 401
 
 
-def test_a_client_of_another_tenant_gets_the_answer_of_an_unknown_client_at_the_token_endpoint(tenant: Tenant, other: Tenant) -> None:
+def test_the_token_endpoint_treats_a_client_of_another_tenant_as_unknown(tenant: Tenant, other: Tenant) -> None:
     client, secret = create_client(tenant_id=other.pk, name="foreign", is_global=True)
     host = Management(tenant).host
 

@@ -105,7 +105,7 @@ def test_the_type_filter_of_a_stream_applies_to_canaries(target: Target) -> None
         assert [block.message["event"]["id"] for block in blocks] == [wanted["id"]], left_out
 
 
-def test_a_canary_is_refused_for_an_unknown_type_or_member_and_without_the_scope(target: Target) -> None:
+def test_a_canary_is_refused_without_the_scope_and_for_an_invalid_request(target: Target) -> None:
     assert _send(target, {"type": "user.vanished"})[0] == 400
     assert _send(target, {"purpose": "fun"})[0] == 400
     status, problem = _send(target, {}, token=target.token(scopes=("read:users",)))

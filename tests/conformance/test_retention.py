@@ -40,7 +40,7 @@ def _refused(target: Target, query: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.transport
-def test_the_410_names_the_earliest_cursor_and_its_time_and_the_cursor_works(target: Target) -> None:
+def test_the_410_names_the_earliest_valid_cursor_with_its_time(target: Target) -> None:
     fill_log(target.tenant.pk, 2, recorded_at=LONG_AGO - timedelta(days=1))
     fill_log(target.tenant.pk, 3, recorded_at=LONG_AGO)
     prune_log(DueLog(target.tenant.pk, 0, 2))

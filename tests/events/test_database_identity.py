@@ -109,7 +109,7 @@ def test_a_difference_is_reported_at_each_start_and_changes_nothing(
     assert named in warning.msg
 
 
-def test_the_option_nothing_lost_stores_the_database_and_keeps_every_cursor(noted: DatabaseIdentity, tenant: Tenant) -> None:
+def test_the_database_is_stored_and_every_cursor_is_kept_if_nothing_was_lost(noted: DatabaseIdentity, tenant: Tenant) -> None:
     DatabaseIdentity.objects.update(system_identifier="7000000000000000001")
     out = StringIO()
     call_command("events", "restored", "--nothing-lost", stdout=out)

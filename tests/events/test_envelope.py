@@ -67,7 +67,7 @@ def test_bytes_that_are_not_an_envelope_are_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["[DONE]", r"\[DONE]", "a[DONE][DONE]b", "[[DONE]]", "\\\\[DONE]"])
-def test_a_text_that_some_clients_read_as_the_end_of_a_stream_is_escaped_in_stored_bytes(text: str) -> None:
+def test_a_text_that_could_end_a_stream_for_some_clients_is_escaped(text: str) -> None:
     body = _encoded({"object": {text: text}})
     assert b"[DONE]" not in body
     assert orjson.loads(body)["data"]["object"] == {text: text}

@@ -93,7 +93,7 @@ def test_accounts_without_permission_see_neither_the_entity_nor_the_log(
         assert f"{reverse(f'admin:{name}')}?" not in page
 
 
-def test_an_account_that_may_not_see_the_log_reads_the_position_of_an_event_without_a_link(
+def test_the_position_of_an_event_is_no_link_without_permission_for_the_log(
     browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "events.view_logentry")

@@ -70,7 +70,7 @@ def test_a_field_that_is_not_in_the_schema_is_refused(events: dict[str, dict[str
             check_data(event_type, {"context": data["context"]})
 
 
-def test_an_event_contains_the_client_that_caused_the_change_and_the_metadata_of_the_client(tenant: Tenant) -> None:
+def test_an_event_contains_the_client_of_the_change_with_its_metadata(tenant: Tenant) -> None:
     for metadata in ({"tier": "gold"}, {}):
         with change_context(ChangeContext(client=ChangingClient("abc", "crm", metadata))):
             connections.create_connection(tenant_id=tenant.pk, name=f"people-{len(metadata)}", strategy="database")

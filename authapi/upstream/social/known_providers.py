@@ -1,7 +1,8 @@
 """Providers that the service knows, by the strategy of their connections: addresses, scopes, profile calls and peculiarities. Pure.
 
 A provider is a row of data and has no code of its own: other modules ask whether it has a peculiarity, and then behave accordingly. The
-options of a connection name the client at the provider, and never an address. Operators may replace addresses (`PROVIDER_ADDRESSES`).
+options of a connection contain the credentials for the provider, and never an address. Operators may replace addresses
+(`PROVIDER_ADDRESSES`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def titles(browser: Client, term: str) -> dict[str, list[str]]:
     return {hits.kind: [hit.title for hit in hits.hits] for hits in page.context["found"]}
 
 
-def test_a_user_is_found_by_email_address_by_a_part_of_it_or_by_user_id(rows: Rows) -> None:
+def test_a_user_is_found_by_email_address_or_user_id(rows: Rows) -> None:
     user: User = rows.of(User)
     browser = browser_of(new_staff(rows.tenant))
     address = str(user.email)

@@ -207,7 +207,7 @@ def list_of(model: type[models.Model], rows: Rows) -> str:
     return place_of(model, "changelist") + query
 
 
-def test_pages_of_provisioning_show_the_id_of_the_user_to_accounts_that_may_not_see_users(
+def test_provisioning_pages_show_only_the_user_id_without_permission_for_users(
     browser: Client, rows: Rows, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = rows_about(ada, rows)

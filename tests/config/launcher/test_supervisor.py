@@ -91,7 +91,7 @@ def test_a_process_stopped_on_request_stays_stopped(running: Running) -> None:
     assert len(running.pids("first")) == 1
 
 
-def test_the_supervisor_stops_all_processes_when_it_ends_and_kills_processes_that_ignore_sigterm(running: Running) -> None:
+def test_the_supervisor_stops_all_processes_even_if_they_ignore_sigterm(running: Running) -> None:
     running.process.terminate()
 
     assert running.process.wait(20) == 0

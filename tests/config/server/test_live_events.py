@@ -78,7 +78,7 @@ def test_the_live_page_can_use_the_type_filter_and_the_last_event_id_like_client
         assert [block.message["event"]["id"] for block in again.events(2)] == [missed[0], missed[2]]
 
 
-def test_a_live_page_does_not_use_a_slot_of_a_client_and_has_its_own_limit(web: WebProcess, tenant: Tenant) -> None:
+def test_live_pages_have_their_own_limit_and_use_no_slot_of_a_client(web: WebProcess, tenant: Tenant) -> None:
     browser, target = browser_of(new_staff(tenant)), make_target(tenant, web.address)
     pages = [watch(web, tenant, browser) for _ in range(WATCHERS_PER_TENANT)]
     for page in pages:

@@ -78,7 +78,7 @@ def received(web: WebProcess, path: str, method: str = "GET", **headers: str) ->
 
 @pytest.mark.parametrize("path", ["/admin/", "/login", "/oidc/logout"])
 @pytest.mark.parametrize("headers", [{"Accept": HTML}, {"Accept": HTML, "Sec-Fetch-Mode": "navigate"}])
-def test_a_browser_gets_a_page_with_advice_and_its_style_while_the_database_is_unavailable(
+def test_a_browser_gets_a_styled_page_with_advice_while_the_database_is_unavailable(
     without_database: WebProcess, path: str, headers: dict[str, str]
 ) -> None:
     answer, page = received(without_database, path, **headers)

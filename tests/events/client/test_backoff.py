@@ -14,7 +14,7 @@ def test_the_random_pause_can_be_zero() -> None:
     assert Backoff(lambda: 0.0, retry_seconds=0.0).after_failure() == 0.0
 
 
-def test_after_progress_the_pause_is_the_retry_value_of_the_server_and_failures_count_from_zero() -> None:
+def test_after_progress_the_pause_is_the_retry_value_of_the_server() -> None:
     backoff = Backoff(lambda: 0.0)
     for _ in range(5):
         backoff.after_failure()

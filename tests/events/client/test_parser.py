@@ -97,7 +97,7 @@ def test_the_bytes_of_all_items_together_are_the_received_bytes(stream: bytes, c
     assert raw == stream
 
 
-def test_the_parser_and_the_test_reader_read_the_same_from_a_stream_of_the_service() -> None:
+def test_the_parser_and_the_test_reader_agree_on_a_stream_of_the_service() -> None:
     event = b'event: user.created\nid: abc\ndata: {"type":"user.created","offset":"abc","event":{}}\n\n'
     stream = frames.opening(2000, "start") + event + frames.heartbeat("later", Lag(7, 0, 0)) + frames.error("timeout", "Too slow.", "later")
     seen: list[Said] = []

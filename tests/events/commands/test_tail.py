@@ -192,7 +192,7 @@ def test_an_expired_cursor_prints_instructions(target: Target) -> None:
     assert ids_in(run_line(command, EVENTS_TOKEN=token).stdout) == ids[2:]
 
 
-def test_the_option_give_up_after_limits_how_long_the_command_tries_to_reach_the_server() -> None:
+def test_the_command_gives_up_if_the_server_stays_unreachable() -> None:
     with misbehaving(lambda _, wire: wire.hold()) as server:
         pass
     done = run("tail", server.url, "--give-up-after", "0.5", EVENTS_TOKEN="some-token")

@@ -30,7 +30,7 @@ def test_the_floor_time_is_the_first_whole_second_after_the_last_pruned_event(mi
     assert floor_headers(Bounds(3, 90, 40, dropped_at, "est_x"), SEALER)[1] == (b"x-events-floor-time", b"2026-02-01T10:01:00Z")
 
 
-def test_a_warning_is_sent_if_nine_tenths_of_the_retention_of_the_next_event_have_passed() -> None:
+def test_a_warning_is_sent_after_nine_tenths_of_the_retention_of_the_next_event() -> None:
     assert expiry_notice(_frame(timedelta(days=27) - timedelta(seconds=1)), RETENTION, now=NOW) == b""
     assert expiry_notice(_frame(timedelta(days=27)), RETENTION, now=NOW) == (
         b":warning=cursor_expiring next_event_at=2026-03-04T12:00:00Z dropped_from=2026-04-03T12:00:00Z\n\n"

@@ -35,7 +35,7 @@ def test_a_heartbeat_frame_is_two_comments_and_the_offset() -> None:
     )
 
 
-def test_an_error_frame_has_no_id_and_has_an_offset_only_if_the_offset_is_known() -> None:
+def test_an_error_frame_has_no_id_and_has_its_offset_if_known() -> None:
     assert frames.error("timeout", "Slow.", "abc") == (
         b'event: error\ndata: {"type":"error","error":{"code":"timeout","message":"Slow.","offset":"abc"}}\n\n'
     )

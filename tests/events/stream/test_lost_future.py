@@ -64,7 +64,7 @@ async def _watch_while(tenant: Tenant, position: int | None) -> Reason | None:
     return follower.reason
 
 
-def test_a_log_that_ends_before_a_read_position_gets_a_new_epoch_and_its_streams_end(tenant: Tenant) -> None:
+def test_a_log_that_ends_before_a_read_position_gets_a_new_epoch(tenant: Tenant) -> None:
     fill_log(tenant.pk, 5, recorded_at=datetime.now(UTC))
     assert asyncio.run(_watch_while(tenant, 3)) == CURSOR_EXPIRED
     assert Head.objects.get(pk=tenant.pk).epoch > 1

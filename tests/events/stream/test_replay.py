@@ -159,7 +159,7 @@ def _frames_in_memory() -> int:
     return sum(type(one) is Frame for one in gc.get_objects())
 
 
-def test_the_frames_of_a_stream_that_ends_during_a_replay_are_freed_without_garbage_collection() -> None:
+def test_a_stream_that_ends_during_a_replay_frees_its_frames_without_garbage_collection() -> None:
     async def story() -> None:
         log = FakeLog()
         log.head = 300

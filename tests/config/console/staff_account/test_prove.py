@@ -141,7 +141,7 @@ def test_a_recovery_code_is_accepted_as_a_proof_once(staff: Staff, rotation: str
         assert browser.get(rotation).status_code == expected
 
 
-def test_a_passkey_is_accepted_as_a_proof_and_its_sign_in_response_is_not(staff: Staff, rotation: str) -> None:
+def test_a_passkey_is_accepted_as_a_proof_but_its_sign_in_response_is_not(staff: Staff, rotation: str) -> None:
     browser = browser_of(staff)
     passkey = add_passkey(browser)
     grow_old(browser)
