@@ -1,4 +1,4 @@
-"""The cost of recording a save: the same update with and without trigger and recorder, measured alternately on one connection.
+"""The cost of recording a save: the same update with trigger and recorder, and without both, measured alternately on one connection.
 
 Run with `.venv/bin/python -m benchmarks.recording [rounds]` against a migrated database (`DATABASE_URL`). Prints medians in
 milliseconds and the ratio; it creates a tenant and does not delete it.

@@ -2,7 +2,7 @@
 
 Run with `.venv/bin/python -m benchmarks.user_import [users]` against a migrated database (`DATABASE_URL`). A run makes three imports, each
 into a new tenant: all rows, recorded and numbered; at most 20,000 rows, recorded and numbered while another thread writes in the tenant;
-and at most 20,000 rows without triggers and recorder. The benchmark does not delete the tenants.
+and at most 20,000 rows without triggers or recorder. The benchmark does not delete the tenants.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def measure(count: int) -> None:
 
 def _filled(tenant_id: str, count: int) -> str:
     with connection.cursor() as cursor:
-        # Fills the tables without triggers and recorder, because this benchmark does not measure the recording of a million events.
+        # Fills the tables without triggers or recorder, because this benchmark does not measure the recording of a million events.
         cursor.execute("SET session_replication_role = replica; SET statement_timeout = 0")
         cursor.execute(
             "INSERT INTO identity_tenant (id, name, status, created_at, updated_at) VALUES (%s, %s, 'active', now(), now())",

@@ -95,8 +95,8 @@ def _reader_of(scope: Scope) -> str:
     peer = str((scope.get("client") or ("",))[0] or "")
     if not any(name in _FORWARDED for name, _ in scope["headers"]):
         return peer
-    # If the proxy is not in TRUSTED_PROXIES, its own address says nothing about the client: every client on the internet would appear to be
-    # in the proxy's network.
+    # If the proxy is not in TRUSTED_PROXIES, its own IP address says nothing about the client: every client on the internet would appear to
+    # be in the proxy's network.
     if not is_believed(peer, settings.TRUSTED_PROXIES):
         return ""
     return client_address(peer, header(scope, b"x-forwarded-for"), settings.TRUSTED_PROXIES)

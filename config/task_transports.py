@@ -83,7 +83,7 @@ class CheckedTransport(_DeliversOwn):
 
 
 class CheckedSentinelChannel(_ReadsJson, SentinelChannel):
-    """A channel that finds its server like every other client of the service, by the address in the settings."""
+    """A channel that finds its server like every other client of the service, by the URL in the settings."""
 
     def _sentinel_managed_pool(self, asynchronous: bool = False) -> redis.ConnectionPool:  # noqa: FBT001, FBT002  (kombu's signature)
         address = sentinel_address(settings.BROKER_URL or settings.REDIS_URL)

@@ -30,7 +30,7 @@ class ProviderLogout:
 
     One of the two members is set. In both cases, the browser goes to the provider after it has visited all clients.
 
-    - `then` is the last request of the logout: the provider itself redirects the browser to the address at which the logout ends.
+    - `then` is the last request of the logout: the provider itself redirects the browser to the URL at which the logout ends.
     - `trip` makes a round trip: the browser comes back to this service with the provider's answer. The argument of `trip` is a handle,
       which the provider repeats in its answer.
     """
@@ -44,7 +44,7 @@ class Speaker:
     """One protocol. Each function raises `UpstreamFailed`.
 
     `begin` returns the browser's request that begins a login. `log_out` returns how to end the login at the provider, or None if that is
-    impossible; its arguments are the connection, the data that the session stores of the login, and the address at which the logout ends.
+    impossible; its arguments are the connection, the data that the session stores of the login, and the URL at which the logout ends.
     """
 
     begin: Callable[[Login, Connection], BrowserCall]

@@ -1,7 +1,8 @@
 """`POST /passwordless/start`, `/passwordless/verify`, `/passwordless/challenge` and `/otp/challenge`: codes for applications with their
 own forms (contract 2.5).
 
-The answers do not tell whether an account exists: `_id` is derived from the address, and `email_verified` is always false.
+The answers do not tell whether an account exists: `_id` is derived from the email address or phone number, and `email_verified` is always
+false.
 """
 
 from __future__ import annotations

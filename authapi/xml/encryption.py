@@ -157,7 +157,7 @@ def _cipher_value(element: Element) -> str:
     cipher = child(element, _CIPHER)
     value = child(cipher, _VALUE) if cipher is not None else None
     if value is None:
-        # The data of a CipherReference would have to be fetched from another address.
+        # The data of a CipherReference would have to be fetched from a URL.
         raise DecryptionFailed("The encrypted element does not contain its data.")
     return "".join(text_of(value).split())
 

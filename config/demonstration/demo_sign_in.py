@@ -10,7 +10,7 @@ from identity.services.connections import change_enabled_clients
 from identity.services.passwords import check_credential, set_password
 from identity.services.users import create_user
 
-# No server listens at this address. The browser shows the address with the code, which a developer can copy and exchange for tokens.
+# No server listens at this URL. The browser shows the URL with the code, which a developer can copy and exchange for tokens.
 CALLBACK = "http://localhost:3000/callback"
 _MARK = {"made_by": "make up for logins"}
 

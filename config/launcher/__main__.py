@@ -55,7 +55,7 @@ def _reset() -> int:
         print(f"There is nothing to reset in {data_dir}.")
         return 0
     if found := strangers(data_dir):
-        # DATA_DIR may be a directory that was in use before; only remove files of this launcher.
+        # DATA_DIR may be a directory that was in use before, so remove only files of this launcher.
         print(
             f"make reset: {data_dir} contains {', '.join(found[:5])}, which make up did not create: nothing was removed.", file=sys.stderr
         )

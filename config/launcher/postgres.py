@@ -20,7 +20,7 @@ from foundation.durable_files import directory_to_disk
 
 DATABASE = "identity"
 _PREVIOUS_SERVER_SECONDS = 60.0
-# Durability is off for test runs only; the demo is as durable as production.
+# Durability is off only for test runs; the demo is as durable as production.
 _FAST_AND_FORGETFUL = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 

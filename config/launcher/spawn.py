@@ -92,7 +92,7 @@ def run(command: Sequence[str], *, identity: Identity = OURSELVES, environment: 
 
 def _in_namespace(command: Sequence[str], parent: int, death_signal: int) -> list[str]:
     """Return the command that enters a user namespace and then executes `command`."""
-    # -I and -S: the interpreter must not read variables and packages of the caller, which can differ from those of this process.
+    # -I and -S: the interpreter must not read variables or packages of the caller, which can differ from those of this process.
     return [sys.executable, "-I", "-S", namespace.__file__, str(parent), str(int(death_signal)), *command]
 
 

@@ -26,7 +26,7 @@ class TourFailed(Exception):
 
 
 class Interface:
-    """One public interface: a base address, the headers of every request, JSON requests and responses."""
+    """One public interface: a base URL, the headers of every request, JSON requests and responses."""
 
     def __init__(self, base: str, headers: dict[str, str], ca_file: str | None) -> None:
         self._parts = urlsplit(base)

@@ -17,7 +17,7 @@ PLATFORM_PREFIXES = ("/admin",)
 
 @sync_and_async_middleware
 def platform_host(get_response: Any) -> Any:
-    """Answer 404 for the platform's pages on other hosts, and 400 for addresses with a NUL character."""
+    """Answer 404 for the platform's pages on other hosts, and 400 for URLs with a NUL character."""
     if iscoroutinefunction(get_response):
 
         async def asynchronous(request: HttpRequest) -> Any:
@@ -34,11 +34,11 @@ def platform_host(get_response: Any) -> Any:
 
 
 def check(request: HttpRequest) -> None:
-    """Raise `Http404` for a platform page on another host, and `BadRequest` for a NUL character in its address."""
+    """Raise `Http404` for a platform page on another host, and `BadRequest` for a NUL character in its URL."""
     if not any(request.path_info == prefix or request.path_info.startswith(f"{prefix}/") for prefix in PLATFORM_PREFIXES):
         return
     if not is_platform_host(request.META.get("HTTP_HOST", "")):
         raise Http404
     if "\x00" in request.path_info or "\x00" in unquote(request.META.get("QUERY_STRING", "")):
-        # Text in PostgreSQL cannot contain NUL characters, so no valid address has one.
+        # Text in PostgreSQL cannot contain NUL characters, so no valid URL has one.
         raise BadRequest("The address contains a NUL character.")

@@ -185,7 +185,7 @@ def _arrived_on_loopback(scope: Scope) -> bool:
     return _is_loopback(str((scope.get("server") or ("",))[0] or ""))
 
 
-# The cache has one entry for each address on which this process listens.
+# The cache has one entry for each IP address on which this process listens.
 @lru_cache(maxsize=64)
 def _is_loopback(address: str) -> bool:
     try:

@@ -1,4 +1,4 @@
-"""Warns an operator when one peer makes nearly all requests: a proxy that no setting names, or that forwards no address.
+"""Warns an operator when one peer makes nearly all requests: a proxy that no setting names, or that forwards no IP address.
 
 Behind such a proxy, all clients share one rate limit, so one client can use up the requests of all others. The memory that the check needs
 does not depend on the number of peers.
@@ -46,7 +46,7 @@ class PeerShare:
         self._watched, self._own, self._total = "", 0, 0
 
     def note(self, peer: str) -> None:
-        """Count a request of a peer. `peer` is empty if a trusted proxy has forwarded the address of the client."""
+        """Count a request of a peer. `peer` is empty if a trusted proxy has forwarded the IP address of the client."""
         if self._clock() >= self._ends_at:
             self._turn()
         self._total += 1
@@ -93,7 +93,7 @@ def shared_out(application: Application) -> Application:
 
 
 def _silent_peer(scope: Scope) -> str:
-    """Return the peer; empty for a trusted proxy that forwards its client's address."""
+    """Return the peer; empty for a trusted proxy that forwards its client's IP address."""
     peer = (scope.get("client") or ("",))[0] or ""
     is_named = compiled(settings.TRUSTED_PROXIES).has(peer) and any(name == b"x-forwarded-for" for name, _ in scope["headers"])
     return "" if is_named else peer or "a unix socket"

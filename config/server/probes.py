@@ -1,6 +1,6 @@
 """Requests that reach a web process directly: probes of an orchestrator, and scrapes of single processes.
 
-Such a request has the address of the process as its host and needs no TLS. No proxy has forwarded it.
+Such a request has the IP address of the process as its host and needs no TLS. No proxy has forwarded it.
 """
 
 from __future__ import annotations

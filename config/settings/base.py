@@ -222,7 +222,7 @@ USER_SEARCH_COUNT_LIMIT = env.integer(
 IMPORT_MAX_BYTES = env.integer("IMPORT_MAX_BYTES", 64 * 1024 * 1024, "Maximum size of a user import.", minimum=1024)
 IMPORTS_PER_TENANT = env.integer("IMPORTS_PER_TENANT", 2, "Maximum concurrent imports of a tenant; a further one gets 429.", minimum=1)
 IMPORT_ERRORS_KEPT = env.integer(
-    "IMPORT_ERRORS_KEPT", 10_000, "Failed rows of an import that are stored; more are only counted.", minimum=1
+    "IMPORT_ERRORS_KEPT", 10_000, "Maximum failed rows of an import that are stored; further failed rows are only counted.", minimum=1
 )
 JOB_MAX_SECONDS = env.integer("JOB_MAX_SECONDS", 7200, "Maximum duration of an import or export; a longer job fails.", minimum=1)
 AUDIT_RETENTION_DAYS = env.number(
@@ -284,7 +284,7 @@ BREAKER_UNAUTHORIZED = env.integer("BREAKER_UNAUTHORIZED", 3, "Consecutive 401 r
 BREAKER_FORBIDDEN_USERS = env.integer(
     "BREAKER_FORBIDDEN_USERS",
     2,
-    "Consecutive users with a 403 that hold a stream; after a 403, a refused read request holds it, too. 0: no 403 holds it.",
+    "Consecutive users with a 403 that hold a stream; a refused read request after a 403 holds it, too. 0: a 403 never holds it.",
 )
 BREAKER_PROBE_SECONDS = env.number(
     "BREAKER_PROBE_SECONDS", 60.0, "Pause between two deliveries that test the destination of a held stream.", minimum=0.1

@@ -69,7 +69,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 # The toolkit (Django OAuth Toolkit) checks grants, authorization requests and revocations, and stores codes and opaque tokens; authapi has
-# its own addresses, client authentication, JWTs and errors.
+# its own URLs, client authentication, JWTs and errors.
 OAUTH2_PROVIDER = {
     "OAUTH2_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",
     "OIDC_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",

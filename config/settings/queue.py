@@ -56,9 +56,9 @@ _ALWAYS: dict[str, Any] = {
 
 
 def celery_settings(*, broker: str, prefix: str, data_dir: Path) -> dict[str, Any]:
-    """Return Celery's settings by their Django names, for a queue at the address `broker` and a schedule file in `data_dir`.
+    """Return Celery's settings by their Django names, for a queue at the URL `broker` and a schedule file in `data_dir`.
 
-    Raises `ImproperlyConfigured` for an address of another kind of server, and for an invalid address of sentinels.
+    Raises `ImproperlyConfigured` for a URL of another kind of server, and for an invalid URL of sentinels.
     """
     return {
         **_ALWAYS,

@@ -40,7 +40,7 @@ Root = tuple[str, str]
 
 @dataclass(frozen=True)
 class Entity:
-    """The name of an entity, and the address of its page. Without an address, the name is the id."""
+    """The name of an entity, and the URL of its page. Without a URL, the name is the id."""
 
     root: str
     text: str
@@ -58,7 +58,7 @@ class Entity:
     @property
     def cell(self) -> Cell:
         """Return the cell of a table: the name with a link. If the entity has no page, `<kind>:<id>` with a button that copies this
-        text. The note is a sentence, because the word "Deleted" beside an event could describe the event."""
+        text. A deleted entity has a sentence as its note, because the word "Deleted" beside an event could describe the event."""
         note = f"This {self.kind} no longer exists." if self.is_deleted else ""
         return Cell(self.text, self.url) if self.url else Cell("", copied=self.root, note=note)
 

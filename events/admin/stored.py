@@ -1,4 +1,4 @@
-"""Read-only admin pages of stored rows other than log entries: events, the outbox, heads of logs, marks and event streams."""
+"""Read-only admin pages of stored rows other than log entries: events, the outbox, marks, event streams, and the heads of logs."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Access:
 
 
 def add_access_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for the address and the credentials."""
+    """Declare the options for the URL and the credentials."""
     parser.add_argument(
         "url", nargs="?", metavar="URL", help="https://host, .../api/v2 or .../api/v2/events; without it, the service that `make up` runs"
     )

@@ -14,7 +14,7 @@ _EVENTS_PATH = "/events"
 
 
 class InvalidAddress(ValueError):
-    """The text is not a valid address of a service; the message gives the reason."""
+    """The text is not a valid URL of a service; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

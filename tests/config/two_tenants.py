@@ -397,7 +397,7 @@ def rows_but_log_of(tenant: Tenant) -> dict[str, list[Any]]:
 
 
 def digests_of(tenant: Tenant) -> dict[str, str]:
-    """Return a digest of the rows of each table from one statement, without the tables of numbering and the administrative lines."""
+    """Return a digest of the rows of each table, from one statement. The tables of numbering and of administrative lines are left out."""
     tables = [table for table in _tables() if table not in _NUMBERING | {LOG}]
     with database.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(_DIGEST.format(table) for table in tables), [tenant.pk] * len(tables))

@@ -20,7 +20,8 @@ from tests.peers.proxies import proxy
 HEARTBEAT_SECONDS = 0.6
 
 
-# A proxy or a pooler as an additional server: each would make `make test` too slow, so only `CONFORMANCE_SERVERS` can name it.
+# A proxy and a pooler as additional servers. They would make `make test` too slow, so only a run whose `CONFORMANCE_SERVERS` names them
+# uses them.
 _BEHIND_NGINX = "nginx"
 # This server connects to its database through PgBouncer in session mode.
 _BEHIND_PGBOUNCER = "pgbouncer"

@@ -1,4 +1,4 @@
-"""Logs of a given age, for tests of pruning. The rows are written directly, without the recorder and the numberer."""
+"""Logs of a given age, for tests of pruning. The rows are written directly, without the recorder or the numberer."""
 
 from __future__ import annotations
 

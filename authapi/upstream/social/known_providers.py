@@ -1,7 +1,7 @@
-"""Providers that the service knows, by the strategy of their connections: addresses, scopes, profile calls and peculiarities. Pure.
+"""Providers that the service knows, by the strategy of their connections: URLs, scopes, profile calls and peculiarities. Pure.
 
 A provider is a row of data and has no code of its own: other modules ask whether it has a peculiarity, and then behave accordingly. The
-options of a connection contain the credentials for the provider, and never an address. Operators may replace addresses
+options of a connection contain the credentials for the provider, and never a URL. Operators may replace URLs
 (`PROVIDER_ADDRESSES`).
 """
 
@@ -22,7 +22,7 @@ class Peculiarity(Enum):
 
     # The answer is a posted form: `response_mode=form_post`.
     FORM_POST = auto()
-    # The user's name is in the field `user` of the posted form, at the first login only, and in no token.
+    # The user's name is only in the field `user` of the posted form, only at the first login, and in no token.
     NAME_IN_FORM = auto()
     # The client secret is a JSON Web Token that the client signs itself.
     SIGNED_SECRET = auto()
@@ -278,11 +278,11 @@ COMMON_DIRECTORY = "common"
 
 
 class AddressUnknown(ValueError):
-    """A setting replaces an address that no provider has."""
+    """A setting replaces a URL that no provider has."""
 
 
 def check_addresses(replaced: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise `AddressUnknown` for a replacement that matches no address. Otherwise a misspelled name would leave the old address in use."""
+    """Raise `AddressUnknown` for a replacement that matches no URL. Otherwise a misspelled name would leave the old URL in use."""
     for strategy, addresses in replaced.items():
         row = KNOWN.get(strategy)
         if row is None:

@@ -15,7 +15,7 @@ from authapi.xml.names import FED, METADATA, WSA, XSI, qualified
 from authapi.xml.parsing import METADATA as METADATA_BOUNDS
 from authapi.xml.parsing import Element, child, children, local_name, parse, text_of
 
-# SAML metadata has one address for each binding, keyed by binding. A WS-Federation provider has one address, under this key.
+# SAML metadata has one URL for each binding, keyed by binding. A WS-Federation provider has one URL, under this key.
 WSFED = "wsfed"
 _SERVICE = "SecurityTokenServiceType"
 

@@ -69,7 +69,7 @@ def read_options(strategy: str, options: Mapping[str, Any], *, allows_http: bool
 
 
 def _adfs_metadata(options: Mapping[str, Any], *, allows_http: bool) -> str:
-    """Return the metadata address of AD FS; `adfs_server` is a host, or the metadata address itself."""
+    """Return the URL of the metadata of AD FS; `adfs_server` is a host, or this URL itself."""
     named = read_text(options, "adfs_server", _LONGEST)
     if not named:
         return ""
@@ -80,7 +80,7 @@ def _adfs_metadata(options: Mapping[str, Any], *, allows_http: bool) -> str:
 
 
 def _entra_metadata(options: Mapping[str, Any]) -> str:
-    """Return the metadata address of Entra for one directory. A client id in the address selects the keys of that client."""
+    """Return the URL of the metadata of Entra for one directory. A client id in the URL selects the keys of that client."""
     domain = read_text(options, "tenantId", 255) or read_text(options, "tenant_domain", 255) or read_text(options, "domain", 255)
     if not domain:
         return ""

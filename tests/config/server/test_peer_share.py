@@ -1,4 +1,4 @@
-"""The log reports a peer that sends nearly all requests, except a trusted proxy that forwards the addresses of its clients."""
+"""The log reports a peer that sends nearly all requests, except a trusted proxy that forwards the IP addresses of its clients."""
 
 from __future__ import annotations
 

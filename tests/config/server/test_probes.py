@@ -18,7 +18,7 @@ TOKEN = "t" * 32
 
 
 def status(web: WebProcess, path: str, *, method: str = "GET", **headers: str) -> int:
-    """Request a path as an orchestrator does: the Host header is the address of the process."""
+    """Request a path as an orchestrator does: the Host header is the IP address of the process."""
     connection = http.client.HTTPConnection(*web.address, timeout=10)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})

@@ -43,7 +43,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(**variables: str) -> Mapping[str, str]:
-    """Return the environment of an operator's command: `variables`, and that of the test run without `EVENTS_*` and `NO_COLOR`."""
+    """Return the environment of an operator's command: that of the test run, without `EVENTS_*` and `NO_COLOR`, and with `variables`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVENTS_") and name != "NO_COLOR"}
     return {**kept, "DJANGO_SETTINGS_MODULE": "config.settings.test", **variables}
 
