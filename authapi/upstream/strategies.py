@@ -44,7 +44,7 @@ class Speaker:
     """One protocol. Each function raises `UpstreamFailed`.
 
     `begin` returns the browser's request that begins a login. `log_out` returns how to end the login at the provider, or None if that is
-    impossible; its arguments are the connection, the data that the session stores of the login, and the URL at which the logout ends.
+    impossible. Its arguments are the connection, the data that the session stores about the login, and the URL at which the logout ends.
     """
 
     begin: Callable[[Login, Connection], BrowserCall]

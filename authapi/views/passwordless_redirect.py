@@ -1,7 +1,7 @@
 """`GET /passwordless/verify_redirect`: an application redirects the browser to this URL, with a typed code (contract 2.5).
 
-Any site can redirect a browser to this endpoint with the email address or phone number of an attacker and a valid code for it, so a page
-asks the user before the login.
+Any site can redirect a browser to this endpoint with an attacker's address (email or phone) and code. So a page asks the user before the
+login.
 """
 
 from __future__ import annotations
