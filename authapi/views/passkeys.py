@@ -1,6 +1,6 @@
 """`POST /passkey/challenge` and `/passkey/register`: an application gets the options to use or create a passkey (contract 2.11).
 
-The endpoints do not reveal whether an account exists: a challenge lists no key, and a sign-up checks the name only after the passkey is
+The endpoints do not reveal whether an account exists. A challenge lists no key, and a sign-up checks the name only after the passkey is
 created.
 """
 

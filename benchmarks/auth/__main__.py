@@ -45,7 +45,7 @@ SCENARIOS: dict[str, _Requests[Subject]] = {
 # Scenarios in which the peer stores or reads rows. In these scenarios the run also measures the peer with its rows in PostgreSQL.
 _WITH_ROWS = ("refresh_token", "userinfo")
 _ALL_CORES, _SAML, _VERIFICATION = "client_credentials, all cores", "saml", "verification"
-# More connections would exceed a rate limit: before the measurement, one login is made for each connection, all from the same IP address,
+# More connections would exceed a rate limit. Before the measurement, one login is made for each connection, all from the same IP address,
 # and the limits of logins are active.
 _MOST_CONNECTIONS = 10
 

@@ -3,8 +3,8 @@ allows it.
 
 The lists are in the directories of the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for a separate
 environment, and `tests/peers/packages.txt`, a Debian package and one of its programs or files per line. Each folder of
-`tests/peers/servers` is for one SCIM server, with an npm or Python lock: its packages conflict with our packages and with those of other
-servers. Packages that cannot be installed are reported; their tests skip themselves with a reason.
+`tests/peers/servers` is for one SCIM server, and has its own npm or Python lock, because its packages conflict with our packages and with
+those of other servers. Packages that cannot be installed are reported; their tests skip themselves with a reason.
 """
 
 from __future__ import annotations

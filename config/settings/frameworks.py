@@ -68,8 +68,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
 
-# The toolkit (Django OAuth Toolkit) checks grants, authorization requests and revocations, and stores codes and opaque tokens; authapi has
-# its own URLs, client authentication, JWTs and errors.
+# The toolkit (Django OAuth Toolkit) checks grants, authorization requests and revocations, and stores codes and opaque tokens. The app
+# `authapi` has its own URLs, client authentication, JWTs and errors.
 OAUTH2_PROVIDER = {
     "OAUTH2_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",
     "OIDC_SERVER_CLASS": "authapi.protocols.oauth.engine.Server",

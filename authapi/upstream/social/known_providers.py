@@ -1,6 +1,6 @@
 """Providers that the service knows, by the strategy of their connections: URLs, scopes, profile calls and peculiarities. Pure.
 
-A provider is a row of data and has no code of its own: other modules ask whether it has a peculiarity, and then behave accordingly. The
+A provider is a row of data and has no code of its own. Other modules ask whether it has a peculiarity, and then behave accordingly. The
 options of a connection contain the credentials for the provider, and never a URL. Operators may replace URLs
 (`PROVIDER_ADDRESSES`).
 """

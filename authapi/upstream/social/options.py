@@ -1,7 +1,7 @@
 """Reads the options of social and OAuth 2.0 connections, and describes an invalid option in a sentence. Pure.
 
-Missing options are accepted: a connection may be saved before its provider is known, and the error of a login through the connection names
-the missing option.
+Missing options are accepted, because a connection may be saved before its provider is known. The error of a login through the connection
+names the missing option.
 """
 
 from __future__ import annotations
