@@ -93,7 +93,7 @@ class Later:
 
 
 Endpoint = Callable[[Call], Answer | Later]
-# A function that answers on the event loop, or raises `Cold` before it changes anything; then the endpoint answers in a thread.
+# A function that answers on the event loop, or raises `Cold` before it changes anything. After `Cold`, the endpoint answers in a thread.
 AtOnce = Callable[[Call], Awaitable[Answer]]
 
 
@@ -192,7 +192,7 @@ class _Request:
 
 
 async def _rated(request: _Request) -> Answer:
-    """Return the answer with the headers of the bucket that was charged: the bucket of the IP address if the request proved nothing."""
+    """Return the answer with the headers of the charged bucket. If the request proved nothing, this is the bucket of the IP address."""
     # An IP address whose debt is above the limit is still served, but by at most one fast and one slow thread of a process.
     keys = request.origin.keys
     done = await in_turn(keys, partial(_worked, request))

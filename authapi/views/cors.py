@@ -11,7 +11,7 @@ _EXPOSED = "DPoP-Nonce, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-Rate
 def answer_headers(reader: str = "") -> dict[str, str]:
     """Return the CORS headers of an answer.
 
-    Every origin may read an answer without cookies; an answer to a request with cookies may be read only by `reader`.
+    Every origin may read the answer to a request without cookies. Only `reader` may read the answer to a request with cookies.
     """
     return {**_readers(reader), "Access-Control-Expose-Headers": _EXPOSED}
 

@@ -22,7 +22,7 @@ def is_navigation(headers: Mapping[str, str]) -> bool:
 
 
 def unserved(request: HttpRequest) -> HttpResponse:
-    """Answer a script or a client: a preflight with CORS headers, any other request with 404, an error object and CORS headers.
+    """Answer a script or a client. A preflight gets CORS headers. Any other request gets 404, with an error object and CORS headers.
 
     `config.server.rates` has charged the IP address of the sender, and adds the rate headers.
     """

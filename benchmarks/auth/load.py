@@ -1,4 +1,4 @@
-"""Generates the load: persistent connections in one event loop, each of which sends a request of raw HTTP/1.1 after each response."""
+"""Generates the load: persistent connections in one event loop. After each response, a connection sends its next raw HTTP/1.1 request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts child processes: in their own sessions, bound to the life of their parent, and not as root if the server refuses root."""
+"""Starts child processes in their own sessions, bound to the life of their parent. A server that refuses root does not run as root."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ async def _refuse_insecure(application: Application, scope: Scope, receive: Rece
 
 
 def _has_page(refusal: Refused) -> bool:
-    """Tell whether the host has no tenant, or the tenant is unknown: then a browser gets an error page over plain HTTP, not a redirect."""
+    """Tell whether the host has no tenant, or its tenant is unknown. Then a browser gets an error page over plain HTTP, not a redirect."""
     return refusal.status == HTTPStatus.NOT_FOUND or isinstance(refusal, Unresolved)
 
 

@@ -51,7 +51,7 @@ def direct_requests(answers: Mapping[str, Application], *, otherwise: Applicatio
 
 
 async def live(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 200 without thread or database: if a probe gets no answer, the event loop is blocked, and the process needs a restart."""
+    """Answer 200 without thread or database. If a probe gets no answer, the event loop is blocked, so the process needs a restart."""
     await _answer(scope, send, 200, _ALIVE)
 
 

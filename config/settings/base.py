@@ -352,7 +352,7 @@ ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 AUTH_USER_MODEL = "identity.Staff"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# The first hasher makes hashes; the second checks imported hashes, and a login replaces an imported hash by a hash of the first.
+# The first hasher makes hashes, and the second checks imported hashes. A login replaces an imported hash by a hash of the first hasher.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = frameworks.AUTH_PASSWORD_VALIDATORS
 TEMPLATES = frameworks.templates(BASE_DIR / "templates")

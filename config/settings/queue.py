@@ -15,7 +15,7 @@ from foundation.memory.sentinel_address import SCHEMES, InvalidSentinelAddress, 
 _AMQP = frozenset({"amqp", "amqps", "pyamqp"})
 _BROKERS = ("redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "unix://", "amqp://", "amqps://")
 
-# The maximum time in seconds for which a worker may keep a message unacknowledged; then Redis delivers the message to another worker.
+# The maximum time in seconds for which a worker may keep a message unacknowledged. Then Redis delivers the message to another worker.
 _VISIBILITY_SECONDS = 120
 TASK_SECONDS = 30
 
@@ -29,7 +29,7 @@ _ALWAYS: dict[str, Any] = {
     # Celery treats a damaged response from Redis as an error of the channel. Without this setting, the error would end the worker.
     "CELERY_BROKER_CHANNEL_ERROR_RETRY": True,
     "CELERY_TASK_DEFAULT_QUEUE": "work",
-    # Workers alternate between the two queues, so that work that a person waits for does not wait for thousands of deliveries.
+    # Workers alternate between the two queues. Otherwise work that a person waits for would wait for thousands of deliveries.
     "CELERY_TASK_QUEUES": (Queue("work"), Queue("deliveries")),
     "CELERY_TASK_ROUTES": {"provisioning.deliver": {"queue": "deliveries"}},
     "CELERY_TASK_PUBLISH_RETRY": False,

@@ -58,7 +58,7 @@ def labelled(cell: SafeString, header: dict[str, Any]) -> SafeString:
 
 @register.filter
 def said(content: SafeString) -> SafeString:
-    """Return the HTML of a cell or field with Django's icons of yes and no replaced by the icons of the console and a text."""
+    """Return the HTML of a cell or field. Django's icons of yes and no are replaced by the icons of the console, with a text."""
     if "admin/img/icon-" not in content:
         return content
     # Django has escaped the content, and the inserted icon contains no text of a row.

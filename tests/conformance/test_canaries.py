@@ -1,4 +1,4 @@
-"""Canaries: test events that a client requests, which only that client receives, and which do not change its position in the log."""
+"""Canaries: test events that a client requests. Only this client receives them, and they do not change its position in the log."""
 
 from __future__ import annotations
 

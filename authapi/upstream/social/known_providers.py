@@ -44,7 +44,7 @@ class Peculiarity(Enum):
 class ProfileCall:
     """One request with the access token. The answers of all calls become one JSON object, from which claims are read.
 
-    The answer of a call becomes the member `name` of this object; with an empty `name`, the answer is the whole object. The provider may
+    The answer of a call becomes the member `name` of this object. With an empty `name`, the answer is the whole object. The provider may
     answer an optional call with 403 or 404, if the user or an administrator did not grant its scope.
     """
 

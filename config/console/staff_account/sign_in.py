@@ -1,4 +1,4 @@
-"""Login to the admin: the password and then a second factor if the account has one, or a passkey alone, which replaces both."""
+"""Login to the admin. An account gives its password, and then its second factor if it has one. A passkey alone replaces both."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def entered(request: HttpRequest, staff: Staff, by: Proof, following: str) -> Ht
 
 
 def waiting_staff(request: HttpRequest) -> tuple[Staff, str] | None:
-    """Return the account that has entered its password and not yet its second factor, and the URL of the page to show after the login.
+    """Return the account that has entered its password but not yet its second factor. Also return the URL to open after the login.
 
     This state is valid for ten minutes. It ends when the password or the factors of the account change.
     """
