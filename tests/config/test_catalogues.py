@@ -1,4 +1,4 @@
-"""The catalogs: every text of the source is translated into every language, and the compiled files match the texts."""
+"""The catalogues: every text of the source is translated into every language, and the compiled files match the texts."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ b = ngettext("%(n)d thing", "%(n)d things", n), pgettext("card", "Four")
     ]
 
 
-def test_the_admin_is_english_and_has_no_texts_in_the_catalogs() -> None:
+def test_the_admin_is_english_and_has_no_texts_in_the_catalogues() -> None:
     assert not [text.place for text in TEXTS.values() if "admin/" in text.place]
 
 

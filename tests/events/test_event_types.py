@@ -55,7 +55,7 @@ def test_every_payload_matches_its_golden_file(events: dict[str, dict[str, Any]]
     assert differing == []
 
 
-def test_the_catalog_names_every_type_once() -> None:
+def test_the_catalogue_names_every_type_once() -> None:
     named = [event_type for kind in DOCUMENT_KINDS for event_type in (kind.created, kind.updated, kind.deleted) if event_type]
     assert sorted(named) == sorted(EVENT_TYPES)
     assert set(SCHEMAS) == set(EVENT_TYPES)
