@@ -173,7 +173,8 @@ class LooksForm(ShowsValues, forms.Form):
         max_length=LONGEST_ADDRESS,
         label="External font file",
         widget=forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"}),
-        help_text="Replaces the font above. The https address of a .woff2, .woff, .ttf or .otf file. The server of the file sees each "
+        help_text="The https address of a .woff2, .woff, .ttf or .otf file, which replaces the font above. The server of the file sees "
+        "each "
         "visit of a login page.",
     )
 

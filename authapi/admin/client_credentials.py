@@ -45,15 +45,15 @@ class CredentialForm(ServiceForm):
     )
     algorithm = forms.ChoiceField(
         choices=[(name, name) for name in ALGORITHMS],
-        help_text="Only for a public key: the algorithm with which the application signs its assertions.",
+        help_text="The algorithm with which the application signs its assertions. Only for a public key.",
     )
     subject_dn = forms.CharField(
         widget=forms.Textarea(attrs={**_WIDE, "rows": 4}),
         required=False,
         max_length=2048,
         label="Subject (DN)",
-        help_text="Only for the subject of certificates, if you do not enter a certificate above: one component per line, in the "
-        "order of the certificate, such as C=AT.",
+        help_text="One component per line, such as C=AT, in the order of the certificate. Only for the type “Subject of certificates”, "
+        "and only if you enter no certificate above.",
     )
     expires_at = forms.DateTimeField(required=False, widget=Moment(), help_text="If this is empty, the credential does not expire.")
 

@@ -36,7 +36,7 @@ class ExchangeFields(forms.Form):
         max_length=600,
         label="Identifier of the API",
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="Only for a client that is an API: the identifier of that API. The client may exchange and inspect tokens of the API.",
+        help_text="If the client is itself an API: its identifier. The client may then exchange and inspect tokens for this API.",
     )
 
 

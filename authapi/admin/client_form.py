@@ -100,12 +100,12 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     web_origins = LinesField(
         help_text="One origin per line, such as https://app.example.com. Pages of these origins can log users in without a visible "
-        "page, in a hidden frame (response mode web_message)."
+        "page, in a hidden frame (response mode “web_message”)."
     )
     allowed_origins = LinesField(
         label="CORS origins",
-        help_text="One origin per line. If you enter one, only web pages with one of these origins, with a web origin, or with the origin "
-        "of a callback can request tokens. If this is empty, all web pages can.",
+        help_text="One origin per line. If this is empty, all web pages can request tokens. Otherwise, only pages with one of these "
+        "origins, with a web origin or with the origin of a callback can request them.",
     )
     backchannel_logout_urls = LinesField(
         label="Back-channel logout addresses",
@@ -136,7 +136,7 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     cross_origin_loc = _address(
         "Verification page (legacy)",
-        "The page of the application that calls crossOriginVerification. Own login forms use the page in browsers that block cookies of "
+        "The page of the application that calls “crossOriginVerification”. Own login forms use the page in browsers that block cookies of "
         "other sites.",
     )
     allowed_clients = LinesField(
@@ -160,14 +160,14 @@ class ClientForm(ExchangeFields, ServiceForm):
     oauth_standard_errors = forms.BooleanField(
         required=False,
         label="Standard error responses",
-        help_text="Errors follow RFC 6749, for example with status 400 instead of 403. Requests without redirect_uri are refused. "
+        help_text="Errors follow RFC 6749, for example with status 400 instead of 403. Requests without “redirect_uri” are refused. "
         "A compliance level turns this on.",
     )
     oidc_conformant = forms.BooleanField(
         required=False,
         initial=True,
         label="Conformant to OpenID Connect",
-        help_text="Turn this off only for legacy applications: a client that authenticates may then use PKCE with the method plain.",
+        help_text="Turn this off only for legacy applications: a client that authenticates may then use PKCE with the method “plain”.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
@@ -204,7 +204,7 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     authorization_details_types = LinesField(
         label="Types of authorization details",
-        help_text="The types that the application may send in authorization_details, one per line. If this is empty, all types "
+        help_text="The types that the application may send in “authorization_details”, one per line. If this is empty, all types "
         "of the API are allowed.",
     )
     alg = forms.ChoiceField(choices=ALGORITHMS, initial="RS256", label="Signature of ID tokens")
@@ -262,7 +262,8 @@ class ClientForm(ExchangeFields, ServiceForm):
     client_metadata = PairsField(
         most=10,
         label="Metadata",
-        help_text="At most ten names with values. Every event that this client causes contains these pairs. Empty a row to remove it.",
+        help_text="At most ten names with values. Every event that this client causes contains these pairs. To remove a pair, empty its "
+        "row.",
     )
 
     class Meta:

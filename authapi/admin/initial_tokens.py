@@ -48,8 +48,7 @@ class InitialAccessTokenAdmin(ServiceAdmin[InitialAccessToken]):
     ordering = ("-pk",)
     proof_for = frozenset({"add"})
     empty_text = (
-        "No initial access tokens. To let applications register themselves, turn this on in Sign-in settings, under Protocol, then "
-        "add a token."
+        "No initial access tokens. In Sign-in settings, under Protocol, turn on “Let applications register themselves”. Then add a token."
     )
     deletion_effect = "Applications can no longer register with the token. Applications that have registered with it remain."
     object_actions = (

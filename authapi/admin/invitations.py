@@ -36,6 +36,7 @@ from identity.admin.scope import actor_of
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 from identity.hosts import address_beside
+from identity.languages import LANGUAGES
 from identity.models import Organization, Role
 
 INVITE = "invite"
@@ -80,7 +81,7 @@ class InvitationForm(ServiceForm):
         fields = ("organization", "client", "connection", "email", "inviter_name")
         help_texts: ClassVar = {
             "client": "The application that the invitation opens. Its settings must contain a login address and must allow organizations.",
-            "connection": "The connection with which the user must log in to accept. If this is empty, any connection of the organization.",
+            "connection": "The connection with which the user must log in to accept. Empty: any connection of the organization.",
             "email": "Only a user with this email address can accept the invitation.",
             "inviter_name": "Shown to the user in the email and on the page that the link opens.",
         }
@@ -306,7 +307,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
 
     def _languages(self, request: HttpRequest) -> list[tuple[str, str]]:
         enabled = sign_in_settings(self.tenant_for_new(request)).enabled_locales or ("en",)
-        return [(language, language) for language in enabled]
+        return [(language, LANGUAGES[language].name if language in LANGUAGES else language) for language in enabled]
 
     def panel_of(self, request: HttpRequest, organization: Organization) -> Panel | None:
         """Return the panel of an organization's newest invitations; None for an account that may not see them."""

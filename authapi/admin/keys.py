@@ -41,8 +41,8 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
             "rotate",
             "Rotate key",
             lambda _request, _row: (
-                "The next key becomes current and signs new tokens, and a new next key is published. Tokens that this key signed "
-                "stay valid."
+                "The next key becomes current and signs new tokens, and a new next key is published. Tokens that the present "
+                "key has signed stay valid."
             ),
             _rotate,
             is_offered=lambda row: row.state == SigningKey.State.CURRENT,

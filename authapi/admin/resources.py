@@ -111,14 +111,14 @@ class ApiResourceForm(ServiceForm):
         choices=_DIALECTS,
         initial=ApiResource.Dialect.ACCESS_TOKEN,
         label="Format of tokens",
-        help_text="With permissions, a token for a user contains the permissions that the user has for this API.",
+        help_text="In a format “with permissions”, a token for a user also contains the permissions that the user has for this API.",
     )
     signing_alg = forms.ChoiceField(
         required=False,
         choices=_ALGORITHMS,
         label="Signature of tokens",
-        help_text="The algorithm. The API checks tokens with the published keys or, with HS256, with the secret. An API that has the "
-        "secret can create tokens, so other APIs refuse its tokens.",
+        help_text="How tokens for this API are signed. With HS256, the API checks them with the secret below, otherwise with the "
+        "published keys. An API that has the secret can also create tokens, so all other APIs refuse tokens with HS256.",
     )
     signing_secret = forms.CharField(
         required=False,
@@ -137,7 +137,7 @@ class ApiResourceForm(ServiceForm):
     allow_offline_access = forms.BooleanField(
         required=False,
         label="Allow refresh tokens",
-        help_text="Applications can request offline_access, and then get new tokens without the user.",
+        help_text="Applications can request the scope offline_access, and then get new tokens without the user.",
     )
     skip_consent_for_verifiable_first_party_clients = forms.BooleanField(
         required=False,
@@ -154,13 +154,13 @@ class ApiResourceForm(ServiceForm):
         required=False,
         choices=_MECHANISMS,
         label="Tokens are bound to",
-        help_text="A stolen token that is bound is useless without the key or certificate.",
+        help_text="A bound token is useless to a thief who does not have the key or certificate of the application.",
     )
     possession_required_for = forms.ChoiceField(
         required=False,
         choices=_REQUIRED_FOR,
         label="Applications that must bind tokens",
-        help_text="These applications get no token for this API without a proof.",
+        help_text="These applications get tokens for this API only with a DPoP proof or a client certificate.",
     )
 
     authorization_details = ShapedJSONField(
@@ -170,7 +170,7 @@ class ApiResourceForm(ServiceForm):
         help_text=format_html(
             "Details that applications can request in addition to scopes, such as a payment. A JSON list. Each type has a name (type), "
             "and a title and a sentence for the consent page. In the sentence, {{amount}} is replaced with the value of the member "
-            "amount. The schema is a JSON Schema: details that do not match the schema are refused. Example:<br><code>{}</code>",
+            "“amount”. The schema is a JSON Schema: details that do not match the schema are refused. Example:<br><code>{}</code>",
             _EXAMPLE_TYPES,
         ),
     )

@@ -153,7 +153,7 @@ class FactorTransactionAdmin(ReadOnlyAdmin[FactorTransaction]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "user", "client", "connection", "organization", "audience", "scope", "created_at", "expires_at", "used_at")
-    empty_text = "No application waits for a second factor."
+    empty_text = "No logins wait for a second factor."
 
 
 class PasskeyCeremonyAdmin(ReadOnlyAdmin[PasskeyCeremony]):

@@ -33,8 +33,8 @@ _MODE_NAMES = {
     "count_per_identifier": "For each user, from all IP addresses together: stronger, but every attacker can lock a known user out",
 }
 _TARGETS = (
-    ("audience", "With the parameter audience"),
-    ("compatibility", "With audience or, if audience is missing, with resource (RFC 8707)"),
+    ("audience", "With the parameter “audience”"),
+    ("compatibility", "With the parameter “audience”; if it is missing, with “resource” (RFC 8707)"),
 )
 _CONTEXTS = {
     **{name: f"A second factor was proven ({name.rpartition('/')[2].rpartition(':')[2]})" for name in SECOND_FACTORS},
@@ -115,10 +115,10 @@ class TenantSettingsForm(AttackFields):
         max_length=600,
         widget=_WIDE,
         label="Default API",
-        help_text="The identifier of the API for requests that name no audience.",
+        help_text="The identifier of the API that a login request means if it names no API.",
     )
     default_redirection_uri = _wide(
-        "Fallback page", "If a login cannot continue and the page cannot link to the application, the page links to this https address."
+        "Fallback page", "An https address. If a login fails, the error page links to it, unless it can link to the application."
     )
     enabled_locales = LinesField(
         label="Languages of the pages", help_text=f"One code per line: {_LANGUAGES}. The first one is the default."
@@ -132,7 +132,7 @@ class TenantSettingsForm(AttackFields):
     )
     pushed_authorization_requests_supported = _switch(
         "Accept pushed authorization requests",
-        "Applications can send a request to /oauth/par, and the browser then takes only a reference to the request to /authorize.",
+        "Applications can send a request to /oauth/par. The browser then sends only a reference to this request to /authorize.",
     )
     require_pushed_authorization_requests = _switch(
         "Require pushed authorization requests",
@@ -144,12 +144,12 @@ class TenantSettingsForm(AttackFields):
         choices=[(name, _CONTEXTS[name]) for name in offered(has_second_factors=True)],
         widget=forms.CheckboxSelectMultiple,
         label="Authentication contexts",
-        help_text="Contexts that applications can request with acr_values and that tokens contain as acr. If you select none, "
+        help_text="Contexts that applications can request with “acr_values” and that tokens contain as “acr”. If you select none, "
         "all are allowed.",
     )
     takes_registrations = _switch(
         "Let applications register themselves",
-        "At /oidc/register (RFC 7591). Such applications are third-party clients, so users must consent to them.",
+        "At /oidc/register (RFC 7591). Self-registered applications are third-party clients, so users must consent to them.",
     )
     require_initial_access_token = _switch(
         "Require an initial access token",
@@ -159,7 +159,7 @@ class TenantSettingsForm(AttackFields):
     device_mask = forms.CharField(
         max_length=LONGEST_MASK,
         label="Format of device codes",
-        help_text="The service replaces each asterisk with one character, such as ****-****. At least 8 consonants or 9 digits.",
+        help_text="Such as ****-****: the service replaces each asterisk with one character. At least 8 consonants or 9 digits.",
     )
     notifier_channel = forms.ChoiceField(
         choices=[(name, _CHANNEL_NAMES[name]) for name in CHANNELS],
@@ -189,14 +189,14 @@ class TenantSettingsForm(AttackFields):
     account_deletion = _switch("Users can delete their account", "The account and its data are deleted at once. This cannot be undone.")
     account_connections = LinesField(
         label="Connections for logins to the account page",
-        help_text="One name per line. If this is empty, every connection that an application uses.",
+        help_text="One name per line. Empty: all connections that applications use.",
     )
     brute_force_enabled = _switch("Count failed logins", "If this is off, users are never blocked after failed logins.")
     max_attempts = forms.IntegerField(
         min_value=1,
         max_value=100,
         label="Failures before a block",
-        help_text="Number of failed logins in a row that leads to the response below. If you increase it, all blocks end.",
+        help_text="Number of failed logins in a row that leads to the response below. If you increase the number, all blocks end.",
     )
     mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="How failed logins are counted")
     shields = forms.MultipleChoiceField(

@@ -32,15 +32,15 @@ class ProfileForm(ServiceForm):
         max_length=100,
         label="Type of the tokens",
         widget=_WIDE,
-        help_text="A URI that you choose, such as urn:acme:portal-token. Applications send it with each token (subject_token_type).",
+        help_text="A URI that you choose, such as urn:acme:portal-token. Applications send it with each token, as “subject_token_type”.",
     )
     issuer = forms.CharField(
-        max_length=2048, widget=_WIDE, help_text="The issuer of the tokens: the claim iss of each token must be exactly this value."
+        max_length=2048, widget=_WIDE, help_text="The issuer of the tokens: the claim “iss” of each token must be exactly this value."
     )
     audience = forms.CharField(
         max_length=600,
         widget=_WIDE,
-        help_text="The claim aud of each token must contain this value. Reserve the value for exchanges: if tokens for another "
+        help_text="The claim “aud” of each token must contain this value. Reserve the value for exchanges: if tokens for another "
         "service contain the same value, those tokens log users in, too.",
     )
     jwks_uri = forms.CharField(
@@ -57,7 +57,7 @@ class ProfileForm(ServiceForm):
     creates_users = forms.BooleanField(
         required=False,
         label="Create users",
-        help_text="If a token is about an unknown user, the service creates the user. Only with the claim sub, and not at "
+        help_text="If a token is about an unknown user, the service creates the user. Only with the claim “sub”, and not at "
         "database connections.",
     )
     is_single_use = forms.BooleanField(

@@ -14,7 +14,9 @@ from django.utils.safestring import SafeString
 from foundation.admin.json_fields import ShapedJSONField, pretty
 from foundation.admin.pair_fields import head_of, pairs_in
 
-HOW_TO_ENTER = 'Numbers, true, false, lists and objects are entered as JSON. To store such a value as text, put it in quotes: "5", "true".'
+HOW_TO_ENTER = (
+    'Numbers, true, false, lists and objects are entered as JSON. To store a number, true or false as text, put it in quotes: "5", "true".'
+)
 _EMPTY_ROWS = 3
 # Django accepts 1000 fields in one request, and a form has two such maps and other fields.
 _MOST_ROWS = 200

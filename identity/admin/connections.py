@@ -90,7 +90,7 @@ class ConnectionForm(ServiceForm):
     )
     realms = LinesField(
         label="Realms",
-        help_text="Further names with which clients can request this connection, in the parameters connection and realm. One name per "
+        help_text="Further names with which clients can request this connection, in the parameters “connection” and “realm”. One name per "
         "line. If empty, only the name of the connection works.",
     )
     enabled_clients = LinesField(label="Applications", help_text="Client ids of the applications that use the connection, one per line.")

@@ -40,7 +40,7 @@ def _color(label: str, use: str) -> forms.RegexField:
         r"\A#[0-9a-fA-F]{3,8}\Z",
         required=False,
         label=label,
-        help_text=f"{use} Such as #0059d6. Empty: the color of the tenant. Set both colors or none.",
+        help_text=f"{use}, such as #0059d6. Empty: the color of the tenant. Enter the main color and the background color, or neither.",
         error_messages={"invalid": "Enter # and 3 to 8 hexadecimal digits, such as #0059d6."},
         widget=forms.TextInput(attrs={"size": 9, "maxlength": 9, "spellcheck": "false"}),
     )
@@ -56,8 +56,8 @@ class OrganizationForm(ServiceForm):
         help_text="The https address of a picture for the login pages. Empty: the logo of the tenant.",
         widget=forms.TextInput(attrs={"size": 50, "placeholder": "https://", "spellcheck": "false"}),
     )
-    primary_color = _color("Main color", "Color of buttons on the login pages.")
-    page_background_color = _color("Background color", "Color behind the box of the login pages.")
+    primary_color = _color("Main color", "Color of buttons on the login pages")
+    page_background_color = _color("Background color", "Color behind the box of the login pages")
     metadata = PairsField(
         most=_METADATA_PAIRS, label="Metadata", help_text="Values for your applications. At most 25 pairs. To remove a pair, empty its row."
     )
@@ -66,7 +66,7 @@ class OrganizationForm(ServiceForm):
         model = Organization
         fields = ()  # The fieldsets of the admin class list the fields.
         help_texts = {
-            "name": "The name in login requests. Lowercase letters, digits, _ and -, for example acme.",
+            "name": "Applications send this name in login requests. Lowercase letters, digits, _ and -, for example acme.",
             "display_name": "The name on the login pages. Empty: the name above.",
         }
 

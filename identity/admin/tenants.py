@@ -48,7 +48,8 @@ class TenantForm(ServiceForm):
         model = Tenant
         fields = ()  # The fieldsets of the admin class list the fields.
         help_texts = {
-            "id": "3 to 63 lowercase letters, digits and hyphens between them. Cannot be changed, because every event contains the id.",
+            "id": "3 to 63 characters: lowercase letters and digits, and hyphens between them. Cannot be changed, because every event "
+            "contains the id.",
             "event_retention_days": (
                 "Days for which events are kept, 1 to 3650. Empty: the default of the platform. Older events are deleted within "
                 "an hour. A client that reads no events for this time must read all data again. If you lower the number, the events "
@@ -166,7 +167,8 @@ def _verify(request: HttpRequest, row: CustomDomain, values: dict[str, Any]) -> 
 
 
 _HOST_HELP = (
-    "Such as login.example.com. Save, then add the DNS record that the page of the domain shows. It proves that you control the domain."
+    "Such as login.example.com. Save, then add the DNS record that the page of the domain shows. The record proves that you control the "
+    "domain."
 )
 
 

@@ -56,8 +56,8 @@ class UserForm(ServiceForm):
         fields = ()  # The fieldsets of the admin class list the fields.
         labels = {"multifactor": "Second factor"}
         help_texts = {
-            "email_verified": "Whether the user has proven to own the email address. If you change the address, it becomes "
-            "unverified. If the new address is proven, too, save first, and then check this box again.",
+            "email_verified": "Whether the user has proven that the email address is their own. If you change the address, saving clears "
+            "this box. If the new address is proven, too, then check the box again, and save again.",
             "multifactor": f"“{EnrolledFactor.PROVIDER}” means that the user has a second factor. The tab Security lists the factors.",
             "phone_number": "A plus sign, the country code and the number, such as +4915112345678.",
             "picture": "Address of a picture of the user.",
@@ -239,7 +239,9 @@ class LinkedIdentityAdmin(ReadOnlyAdmin[LinkedIdentity], ObjectActionsAdmin[Link
     list_filter = ("connection",)
     list_select_related = ("user", "connection", "tenant")
     search_fields = ("identifier__exact", "user__user_id__exact")
-    search_help_text = "The identifier of an identity (after the “|”), or the id of the user to whom it is linked."
+    search_help_text = (
+        "The identifier of an identity (in a user id, the part after the “|”), or the id of the user to whom the identity is linked."
+    )
     sortable_by = ()
     # The order of the unique index of identities in a tenant.
     ordering = ("provider", "identifier")

@@ -30,7 +30,7 @@ _COMMON: dict[str, tuple[str, Any]] = {
     "user.phone_number": ("The telephone number.", "+4915112345678"),
     "user.picture": ("The address of a picture.", "https://example.com/ada.png"),
     "user.user_metadata": ("Metadata that the user can change, such as user.user_metadata.lang.", {"lang": "en"}),
-    "user.app_metadata": ("Metadata that only applications can change.", {"plan": "gold"}),
+    "user.app_metadata": ("Metadata that only applications and administrators can change.", {"plan": "gold"}),
 }
 _OF_THE_TENANT = frozenset({"friendly_name", "tenant", "support_email", "support_url", "request_language"})
 _LINK = {"url": ("The link.", "https://login.example.com/u/example?ticket=example")}

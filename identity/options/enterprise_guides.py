@@ -84,9 +84,12 @@ _SAML = (
     ),
     OptionField("metadataXml", "Metadata document", "The XML text, if the provider does not publish it at an address.", kind="area"),
     OptionField(
-        "signInEndpoint", "Sign-in address", "The provider receives login requests there. Required without metadata.", kind="address"
+        "signInEndpoint",
+        "Sign-in address",
+        "The address at which the provider receives login requests. Required without metadata.",
+        kind="address",
     ),
-    OptionField("signOutEndpoint", "Sign-out address", "The provider receives logout requests there.", kind="address"),
+    OptionField("signOutEndpoint", "Sign-out address", "The address at which the provider receives logout requests.", kind="address"),
     OptionField(
         "signingCert",
         "Certificate of the provider",
@@ -158,7 +161,10 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
             OptionField("adfs_server", "Server", "Host of the server, such as adfs.example.com, or the address of its metadata."),
             OptionField("fedMetadataXml", "Federation metadata", "The XML text, if this service cannot reach the server.", kind="area"),
             OptionField(
-                "signInEndpoint", "Sign-in address", "The server receives login requests there. Required without metadata.", kind="address"
+                "signInEndpoint",
+                "Sign-in address",
+                "The address at which the server receives login requests. Required without metadata.",
+                kind="address",
             ),
             OptionField(
                 "user_id_attribute", "Claim that identifies the user", "The user id contains its value. Empty: the NameID of the assertion."

@@ -42,7 +42,7 @@ _PASSED_ON = OptionField(
     columns=("Parameter of the provider", "Parameter of the application"),
     is_further=True,
 )
-_STORED = "Stored for other programs. This service does not use it."
+_STORED = "Stored for other programs. This service does not use this setting."
 _STORED_MFA = f"{_STORED} Set second factors on the page Two-step verification and passkeys."
 _SYNTAX = (("", "Liquid: {{ code }}"), ("md_with_macros", "Macros: @@code@@"))
 
@@ -114,8 +114,8 @@ SAML_FURTHER = (
         "idpinitiated.client_authorizequery",
         "Parameters of the login request",
         "If the provider starts a login, the service acts as if the application had sent this query string, such as "
-        "response_type=code&scope=openid&redirect_uri=https://app.example.com/callback. For SAML, only RelayState is used; for "
-        "WS-Federation, only wreply and wctx.",
+        "response_type=code&scope=openid&redirect_uri=https://app.example.com/callback. For SAML, only “RelayState” is used; "
+        "for WS-Federation, only “wreply” and “wctx”.",
         is_further=True,
     ),
     *_key_pair("signing_key", "key for signatures", "Signs requests to the provider."),

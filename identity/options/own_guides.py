@@ -9,7 +9,7 @@ from identity.options.guide_fields import Guide, OptionField
 
 DATABASE = "database"
 _POLICIES = (
-    ("", "Not set: good"),
+    ("", "Not set: the same as Good"),
     ("none", "None: at least 1 character"),
     ("low", "Low: at least 6 characters"),
     ("fair", "Fair: at least 8 characters, with lower case, upper case and digits"),
@@ -25,7 +25,7 @@ _NO_SIGN_UPS = OptionField(
 _GUESSES = OptionField(
     "brute_force_protection",
     "Protection against guessing",
-    "Too many failed logins block further logins of the user. Sign-in settings set the number.",
+    "Too many failed logins block further logins of the user. Sign-in settings define how many.",
     kind="switch",
     default=True,
 )

@@ -34,7 +34,7 @@ CHOSEN = ("server_profile", "scope", "update_mode", "user_name_proof")
 OPTIONS = (*CHOSEN, *SWITCHES, "requests_per_second")
 _PROOFS = {
     "verified": "The userName is the user's email address, and the address is verified",
-    "never": "Nothing proves it: such an account is written only if an account link exists",
+    "never": "No proof: the service writes to an account without an externalId only if an account link exists",
     "always": "The userName alone. Dangerous: an attacker who signs up with the address of a user gets that user's account",
 }
 _WHAT_IT_DOES = "What the action does. Cannot be changed later."
@@ -69,8 +69,8 @@ class ActionForm(ServiceForm):
         max_length=MAX_CHARACTERS,
         label="Users to provision (scope)",
         widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="An expression that is true for these users, such as app_metadata.department == 'Sales'. The page Mapping of the action "
-        "explains expressions. Other users are skipped: their accounts on the server do not change. Empty: all users.",
+        help_text="An expression that is true for the users to provision, such as app_metadata.department == 'Sales'. The page Mapping of "
+        "the action explains expressions. Other users are skipped: their accounts on the server do not change. Empty: all users.",
     )
     update_mode = forms.ChoiceField(
         choices=[("", "Default: the mode for the kind of server, usually PUT"), *((name, _MODES[name]) for name in UPDATE_MODES)],
@@ -94,19 +94,19 @@ class ActionForm(ServiceForm):
         required=False,
         label="Proof that a userName belongs to the user",
         choices=[("", "Default: a verified email address"), *_PROOFS.items()],
-        help_text="The service identifies an account by its userName only if the account has no externalId, and if the server refuses to "
-        "search by externalId or to create the user. Without this proof, the account is not written, and the event becomes a dead letter.",
+        help_text="Needed if the server refuses to search by externalId, or to create the user. The service then searches for an account "
+        "by its userName. It writes to an account without an externalId only with this proof. Otherwise the event becomes a dead letter.",
     )
     trust_connection_addresses = forms.BooleanField(
         required=False,
         label="Trust verified email addresses of all connections",
-        help_text="If this is off, only verified addresses of database and passwordless connections are a proof. Turn this on only if you "
-        "trust all external providers: a provider can mark any address as verified.",
+        help_text="If this is off, only verified addresses of database and passwordless connections count as this proof. Turn this on "
+        "only if you trust all external providers: a provider can mark any address as verified.",
     )
     enterprise = forms.BooleanField(
         required=False,
         label="Enterprise User extension",
-        help_text="Also sends attributes such as department and manager: enables the rows of this extension in the mapping.",
+        help_text="Also sends attributes such as “department” and “manager”: enables the rows of this extension in the mapping.",
     )
     requests_per_second = forms.FloatField(
         required=False,
@@ -144,7 +144,7 @@ class ActionForm(ServiceForm):
         fields = ("name", "template", "entry_point")
         help_texts: ClassVar[dict[str, str]] = {
             "template": _WHAT_IT_DOES,
-            "entry_point": f"Only for other installed code: the dotted path of its class, under {PACKAGE}.",
+            "entry_point": f"The dotted path of the class that runs, under {PACKAGE}. Only for other installed code.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

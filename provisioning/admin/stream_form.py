@@ -62,7 +62,7 @@ class StreamForm(ServiceForm):
     action = forms.ModelChoiceField(
         Action.all_tenants.none(),
         required=False,
-        help_text="Only for the destination “An action”: the deployed action that runs for each event.",
+        help_text="The deployed action that runs for each event. Only for the destination “An action”.",
     )
     webhook_endpoint = forms.CharField(
         required=False,
@@ -72,14 +72,15 @@ class StreamForm(ServiceForm):
         widget=forms.TextInput(attrs={"size": 60}),
     )
     method = forms.ChoiceField(choices=list(_METHODS.items()), required=False, label="Authentication of requests")
-    token = _hidden_text("Token", "Sent in the header Authorization, after the word Bearer.")
+    token = _hidden_text("Token", "Sent in the header “Authorization”, after the word “Bearer”.")
     username = forms.CharField(required=False, max_length=128, label="Username")
     password = _hidden_text("Password")
     header_key = forms.CharField(required=False, max_length=128, label="Name of the header", help_text="Such as X-Api-Key.")
     header_value = _hidden_text("Value of the header")
     signing_secret = _hidden_text(
         "Signing secret",
-        "Signs each request (Standard Webhooks), so that the receiver can verify the sender. Enter whsec_, then 24 to 64 bytes in base64.",
+        "Signs each request (Standard Webhooks), so that the receiver can verify the sender. Enter “whsec_” and then 24 to 64 bytes in "
+        "base64.",
     )
     is_unsigned = forms.BooleanField(required=False, label="Stop signing requests")
 

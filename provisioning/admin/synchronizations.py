@@ -40,7 +40,8 @@ class DryRunForm(forms.Form):
         initial=USER_NAME,
         label="Link by",
         help_text="The attribute that identifies the user of an account without an externalId: userName, emails.value (verified addresses "
-        "only), or <SCIM path>=<JMESPath of the user>, such as employeeNumber=app_metadata.employee_number. Enter none to link no account.",
+        "only), or <SCIM path>=<JMESPath of the user>, such as employeeNumber=app_metadata.employee_number. Enter “none” to link no "
+        "account.",
     )
     rate = forms.IntegerField(
         min_value=1,

@@ -54,7 +54,7 @@ class UserRunForm(forms.Form):
 class EventRunForm(forms.Form):
     event_type = forms.ChoiceField(choices=[(name, name) for name in EVENT_TYPES], initial="user.updated", label="Event type")
     event_data = ShapedJSONField(
-        label="Data of the event", help_text="A JSON object with the members object and context. Empty: sample data for the event type."
+        label="Data of the event", help_text="A JSON object with the members “object” and “context”. Empty: sample data for the event type."
     )
     draft = forms.BooleanField(
         required=False,

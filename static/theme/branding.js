@@ -72,7 +72,7 @@
   }
 
   for (const field of form.querySelectorAll("[data-color]")) addPicker(field);
-  status.textContent = "The preview shows changes immediately. Changes are saved when you press Save, uploads at once.";
+  status.textContent = "The preview shows changes immediately. Changes are saved when you press Save. Uploads are saved at once.";
   form.addEventListener("input", (event) => {
     if (event.target.type === "file") return;
     clearTimeout(timer);

@@ -44,8 +44,8 @@ class ClientGrantForm(ServiceForm):
     )
     authorization_details_types = LinesField(
         label="Types of authorization details",
-        help_text="Types of the API, one per line. The client can request only these authorization_details for itself. If the API requires "
-        "a client grant for users, the same limit applies to requests for users.",
+        help_text="Types of the API, one per line, that the client can request in “authorization_details”. Empty: none. A grant for "
+        "users limits the types only if the API requires a client grant for users.",
     )
     organization_usage = forms.ChoiceField(
         required=False,
@@ -56,8 +56,7 @@ class ClientGrantForm(ServiceForm):
     allow_any_organization = forms.BooleanField(
         required=False,
         label="Valid in all organizations",
-        help_text="If this is off, the grant is valid only in the organizations to which you add it. You add it through the management "
-        "interface.",
+        help_text="If this is off, the grant is valid only in the organizations to which you add it through the management interface.",
     )
     token_exchange = forms.ChoiceField(
         required=False,

@@ -93,7 +93,7 @@ KINDS: Mapping[str, Kind] = {
             required=(),
             labels={"callbacks": "Assertion consumer addresses"},
             help_texts={
-                "callbacks": "One address per line. The application receives SAML responses there. Leave empty if you import the "
+                "callbacks": "The addresses at which the application receives SAML responses, one per line. Leave empty if you import the "
                 "metadata of the application."
             },
         ),
@@ -105,8 +105,8 @@ KINDS: Mapping[str, Kind] = {
             {**_PUBLIC, "app_type": "regular_web", "grant_types": [], "addons": {wsfed.ADDON: {}}},
             labels={"callbacks": "Reply addresses"},
             help_texts={
-                "callbacks": "One address per line. The browser posts the token to the address that the request names (wreply). If it "
-                "names none, the browser posts the token to the first address."
+                "callbacks": "One address per line. The browser posts the token to the address that the request names (wreply). If the "
+                "request names no address, the browser posts the token to the first address."
             },
         ),
     )

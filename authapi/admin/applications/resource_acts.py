@@ -71,7 +71,7 @@ def acts_of(owner: ModelAdmin[ApiResource]) -> tuple[ObjectAction, ...]:
         ObjectAction(
             ADD_PERMISSION,
             "Add permission",
-            lambda _request, row: f"Then you can add the permission of {row} to roles, users and client grants.",
+            lambda _request, row: f"Adds a permission to {row}. You can then give it to roles, users and client grants.",
             _add_permission,
             is_offered=_can_change,
             form_class=NewPermissionForm,

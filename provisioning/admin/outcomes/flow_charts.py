@@ -11,8 +11,8 @@ from provisioning.engine.stream_flow import Flow
 
 _NO_DELIVERIES = "No deliveries have ended in the last 24 hours."
 _TIME_NOTE = (
-    "For each hour, the time within which 95 % of the deliveries arrived, retries and holds included. The number above is the time of the "
-    "slowest hour."
+    "For each hour, the time within which 95 % of the deliveries arrived, including further attempts and holds. The number above is the "
+    "time of the slowest hour."
 )
 
 
