@@ -115,7 +115,7 @@ class AddressBlockAdmin(EndableAdmin):
     def has_end_permission(self, request: HttpRequest) -> bool:
         return may_change(request, "authapi.change_addressblock")
 
-    @admin.display(description="Attempts")
+    @admin.display(description="Kind of attempts")
     def kind_of_attempts(self, row: AddressBlock) -> str:
         return STAGES_IN_WORDS.get(row.stage, row.stage)
 

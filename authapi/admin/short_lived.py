@@ -27,18 +27,31 @@ from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.people.labels import label_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
+_PROTOCOLS_IN_WORDS = {
+    "oauth": "OpenID Connect or OAuth 2.0",
+    "samlp": "SAML",
+    "wsfed": "WS-Federation",
+    "device": "Device code",
+    "ciba": "Approval on another device (CIBA)",
+    "account": "Account page",
+}
 _PURPOSES_OF_CHALLENGES = {"use": "Login", "enroll": "Confirmation of a new second factor"}
 
 
 class LoginTransactionAdmin(ReadOnlyAdmin[LoginTransaction]):
     titled = "Login in progress at {row.client}"
     is_short_lived = True
-    list_display = ("id", "client", "protocol", "created_at", "expires_at", "tenant")
+    list_display = ("id", "client", "protocol_in_words", "created_at", "expires_at", "tenant")
     list_select_related = ("client", "tenant")
     sortable_by = ()
     ordering = ("-pk",)
-    fields = ("tenant", "client", "protocol", "session", "created_at", "expires_at")
+    fields = ("tenant", "client", "protocol_in_words", "session", "created_at", "expires_at")
+    readonly_fields = ("protocol_in_words",)
     empty_text = "No logins in progress."
+
+    @admin.display(description="Protocol")
+    def protocol_in_words(self, row: LoginTransaction) -> str:
+        return _PROTOCOLS_IN_WORDS.get(row.protocol, row.protocol)
 
 
 class LogoutTransactionAdmin(ReadOnlyAdmin[LogoutTransaction]):

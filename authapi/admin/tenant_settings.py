@@ -25,8 +25,8 @@ from identity.admin.service_admin import ServiceAdmin
 from identity.languages import LANGUAGES
 
 _SHIELDS = (
-    ("block", "Block the login: even the correct password is refused until the block expires or is removed"),
-    ("user_notification", "Notify the user: an email with a link that removes the block"),
+    ("block", "Block the login: even the correct password is refused until the block expires or is lifted"),
+    ("user_notification", "Notify the user: an email with a link that lifts the block"),
 )
 _MODE_NAMES = {
     "count_per_identifier_and_ip": "For each user and IP address: an attacker at another IP address cannot lock the user out",

@@ -11,7 +11,7 @@ ABOUT: Mapping[str, str] = {
     "identity.group": "Sets of users of the tenant, an organization or a connection. All members of a group have its roles.",
     "identity.role": "Named sets of permissions. Assign them to users, to groups or to members of organizations.",
     "identity.connection": "How users log in: with a password, a code, a link, or at a provider. Each user belongs to one connection.",
-    "authapi.session": "Users who are logged in now, with their browsers. When a session ends, the service notifies the applications in it.",
+    "authapi.session": "Users who are logged in, with their browsers. When a session ends, the service notifies the applications in it.",
     "identity.job": "Long tasks such as imports, exports and deletions, with their progress and errors.",
     "identity.linkedidentity": "Additional accounts that were linked to a user. The user can log in with each linked account.",
     "identity.groupmember": "The users in each group, and the groups that are nested in another group.",
@@ -30,7 +30,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.factortransaction": "Logins through an application's own form that still need a second factor. Their tokens are never shown.",
     "authapi.factorchallenge": "Codes that were sent as second factors, and challenges that keys must sign. Their values are never shown.",
     "authapi.devicekey": "Public keys of devices on which users of legacy clients stay logged in.",
-    "authapi.accountticket": "Links that set a password, remove a block or set up a second factor. Each link works once.",
+    "authapi.accountticket": "Links that set a password, lift a block or set up a second factor. Each link works once.",
     "identity.passwordcredential": "Users who have a password, and when it was set. Passwords are never shown.",
     "identity.joberror": "Rows that a job could not process, with the reason. To see them, search for the id of the job.",
     "identity.jobchunk": "The input and output of running jobs, in parts. The parts of a job are deleted when the job ends.",
@@ -77,7 +77,7 @@ ABOUT: Mapping[str, str] = {
     # Security
     "authapi.signin": "Logins, logouts, sign-ups and password changes, with their results.",
     "identity.auditentry": "Each change by staff, by clients of the management interface and by commands, with the old and new values.",
-    "authapi.loginfailures": "Users whose logins failed recently, and users who are blocked. A block expires, or you remove it.",
+    "authapi.loginfailures": "Users whose logins failed recently, and users who are blocked. A block expires, or you lift it.",
     "authapi.addressblock": "IP addresses that have used up their attempts to log in, to sign up or to exchange tokens. A block "
     "expires, or you lift it.",
     "authapi.knownbrowser": "Browsers in which users have logged in. Sign-in settings define whether users get an email about a login "

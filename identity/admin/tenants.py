@@ -52,10 +52,10 @@ class TenantForm(ServiceForm):
             "contains the id.",
             "event_retention_days": (
                 "Days for which events are kept, 1 to 3650. Empty: the default of the platform. Older events are deleted within "
-                "an hour. A client that reads no events for this time must read all data again. If you lower the number, the events "
-                "that are older cannot be restored."
+                "an hour. A client that reads no events for this time must read all data again. If you lower the number, older "
+                "events are deleted and cannot be restored."
             ),
-            "max_event_connections": "How many event streams the clients of the tenant can keep open at the same time. Empty: the default "
+            "max_event_connections": "How many streams the clients of the tenant can keep open at the same time. Empty: the default "
             "of the platform.",
         }
 

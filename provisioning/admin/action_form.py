@@ -37,6 +37,8 @@ _PROOFS = {
     "never": "No proof: the service writes to an account without an externalId only if an account link exists",
     "always": "The userName alone. Dangerous: an attacker who signs up with the address of a user gets that user's account",
 }
+# The templates of actions in words. The empty template is the code of an entry point.
+TEMPLATES = {SCIM_USER_PROVISIONING: "Provision users to a SCIM 2.0 server", "": "Run other installed code (an entry point)"}
 _WHAT_IT_DOES = "What the action does. Cannot be changed later."
 _MODES = {
     "put": "PUT: sends the whole user and clears attributes without a value",
@@ -53,7 +55,7 @@ def _secret(help_text: str, *, is_masked: bool = False) -> forms.CharField:
 
 class ActionForm(ServiceForm):
     template = forms.ChoiceField(
-        choices=[(SCIM_USER_PROVISIONING, "Provision users to a SCIM 2.0 server"), ("", "Run other installed code (an entry point)")],
+        choices=list(TEMPLATES.items()),
         required=False,
         help_text=_WHAT_IT_DOES,
     )

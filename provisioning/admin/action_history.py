@@ -14,6 +14,7 @@ from foundation.admin.json_fields import pretty
 from identity.admin.object_actions import ObjectAction, ObjectActionsAdmin
 from identity.admin.people.labels import NamesUsers
 from identity.admin.tenant_scope import ReadOnlyAdmin
+from provisioning.admin.action_form import TEMPLATES
 from provisioning.models import ActionVersion, Trial
 from provisioning.services.actions import deploy_version
 
@@ -48,8 +49,18 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
     ordering = ("-created_at", "-pk")
     search_fields = ("=id", "=action__id")
     search_help_text = "The id of a version or of an action."
-    fields = ("action", "number", "is_deployed", "template", "entry_point", "options_text", "mapping_text", "secret_names", "created_at")
-    readonly_fields = ("options_text", "mapping_text", "secret_names")
+    fields = (
+        "action",
+        "number",
+        "is_deployed",
+        "template_in_words",
+        "entry_point",
+        "options_text",
+        "mapping_text",
+        "secret_names",
+        "created_at",
+    )
+    readonly_fields = ("template_in_words", "options_text", "mapping_text", "secret_names")
     empty_text = "No versions yet. When you deploy an action, a version is created."
     object_actions = (
         ObjectAction(
@@ -67,6 +78,10 @@ class ActionVersionAdmin(ReadOnlyAdmin[ActionVersion], ObjectActionsAdmin[Action
 
     def badge_of(self, row: ActionVersion) -> str:
         return badge("In use", "good") if row.is_deployed else badge("Not in use")
+
+    @admin.display(description="Template")
+    def template_in_words(self, row: ActionVersion) -> str:
+        return TEMPLATES.get(row.template, row.template)
 
     @admin.display(description="Options")
     def options_text(self, row: ActionVersion) -> SafeString | str:

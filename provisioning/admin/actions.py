@@ -16,13 +16,14 @@ from django.utils.http import urlencode
 from events.models import EventStream
 from foundation.admin.badges import badge, json_block
 from foundation.admin.json_fields import pretty
+from foundation.admin.list_filters import RecentValuesFilter, worded
 from foundation.admin.panels import Cell, Panel
 from foundation.admin.secret_rows import has_entries
 from identity.admin.assurance import is_proven
 from identity.admin.object_actions import Caution, ObjectAction
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.tenant_scope import ReadOnlyAdmin
-from provisioning.admin.action_form import OPTIONS, SECRETS, ActionForm
+from provisioning.admin.action_form import OPTIONS, SECRETS, TEMPLATES, ActionForm
 from provisioning.admin.mapping_editor import mapping_view
 from provisioning.admin.trial_pages import connection_test_view, event_run_view, user_run_view
 from provisioning.models import Action, ActionSecret
@@ -91,13 +92,14 @@ class ActionAdmin(ServiceAdmin[Action]):
     id_field = "id"
     first_tab = "Settings"
     grows = False
-    list_display = ("name", "template", "is_deployed", "status_badge", "updated_at", "tenant")
-    list_filter = ("template", "is_deployed")
+    list_display = ("name", "template_in_words", "is_deployed", "status_badge", "updated_at", "tenant")
+    list_filter = (("template", worded(RecentValuesFilter, TEMPLATES)), "is_deployed")
     list_select_related = ("tenant",)
     sortable_by = ("name", "updated_at")
     search_fields = ("name", "=id")
     readonly_fields = (
         "id",
+        "template_in_words",
         "status_badge",
         "deployment",
         "known_secrets",
@@ -212,7 +214,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         removed = ["removed_secrets"] if is_scim and obj.secrets.filter(name__in=SECRETS).exists() else []
         inputs = [*(SECRETS if is_scim else ()), "other_secrets", *removed] if is_open and may_change else []
         secrets = ["known_secrets", *(["worst_case"] if is_scim else []), *inputs]
-        source = ["template"] if is_scim else ["entry_point"]
+        source = ["template_in_words"] if is_scim else ["entry_point"]
         first = ["name", *source, "deployment", "status_badge", *([] if self.is_bound(request) else ["tenant"])]
         more = [*(["capabilities_text"] if is_scim else []), "built_at", "created_at", "updated_at"]
         foreign_options = [] if is_scim else [("Options", {"fields": ["options"]})]
@@ -235,6 +237,10 @@ class ActionAdmin(ServiceAdmin[Action]):
     def get_readonly_fields(self, request: HttpRequest, obj: Action | None = None) -> Any:
         fixed = () if obj is None else ("template", "entry_point")
         return (*super().get_readonly_fields(request, obj), *fixed)
+
+    @admin.display(description="Template")
+    def template_in_words(self, row: Action) -> str:
+        return TEMPLATES.get(row.template, row.template)
 
     @admin.display(description="Build")
     def status_badge(self, row: Action) -> str:

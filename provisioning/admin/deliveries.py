@@ -174,7 +174,7 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
     def last_attempt(self, row: Delivery) -> str:
         return age_of(row.last_attempt_at)
 
-    @admin.display(description="Result")
+    @admin.display(description="Details of the result")
     def detail_text(self, row: Delivery) -> str:
         return json_block(pretty(row.detail)) if row.detail else _NONE
 

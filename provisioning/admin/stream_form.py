@@ -56,8 +56,8 @@ class StreamForm(ServiceForm):
     destination_type = forms.ChoiceField(
         choices=[(ACTION, "An action, such as SCIM provisioning"), (WEBHOOK, "A webhook")],
         initial=ACTION,
-        label="Destination",
-        help_text="The kind of destination cannot be changed later.",
+        label="Destination type",
+        help_text="Cannot be changed later.",
     )
     action = forms.ModelChoiceField(
         Action.all_tenants.none(),

@@ -14,13 +14,16 @@ from authapi.models import ClientGrant
 from authapi.services import client_grants
 from authapi.services.grant_terms import IMPERSONATION
 from foundation.admin.badges import badge
+from foundation.admin.field_labels import SentenceChoicesFilter
 from foundation.admin.line_fields import LinesField
+from foundation.admin.list_filters import worded
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
 # The pages of clients and of APIs open the form of a grant. For each of these two models: the query parameter with the key of the row. The
 # parameter has the name of the field that it fills in.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
+_SUBJECTS_IN_WORDS = {"client": "The application itself", "user": "Users of the application"}
 _USES = (
     ("", "Not set: the same as denied"),
     ("deny", "Denied: requests that name an organization are refused"),
@@ -35,9 +38,7 @@ _GRANT_SETTINGS = ("authorization_details_types", "organization_usage", "allow_a
 
 
 class ClientGrantForm(ServiceForm):
-    subject_type = forms.ChoiceField(
-        choices=[("client", "The application itself"), ("user", "Users of the application")], initial="client", label="Tokens for"
-    )
+    subject_type = forms.ChoiceField(choices=list(_SUBJECTS_IN_WORDS.items()), initial="client", label="Tokens for")
     scopes = LinesField(rows=6, help_text="Scopes of the API that the client may request, one per line.")
     allows_all_scopes = forms.BooleanField(
         required=False, label="All scopes", help_text="All scopes of the API, including scopes that are added later."
@@ -89,9 +90,11 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     titled = "Grant of {row.client} for {row.api_resource}"
     form = ClientGrantForm
     grows = False
-    list_display = ("id", "client", "api_resource", "subject_type", "scope_list", "updated_at", "tenant")
+    list_display = ("id", "client", "api_resource", "tokens_for", "scope_list", "updated_at", "tenant")
     list_select_related = ("client", "api_resource", "tenant")
-    list_filter = ("subject_type",)
+    list_filter = (
+        ("subject_type", worded(SentenceChoicesFilter, {"Client": "The application itself", "User": "Users of the application"})),
+    )
     sortable_by = ("updated_at",)
     search_fields = ("=id", "=client__client_id", "client__name")
     autocomplete_fields = ("client",)
@@ -105,14 +108,19 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
         exchange = ("Token exchange", {"fields": ["token_exchange"], "classes": ["collapse"]})
         if obj is None:
             return [(None, {"fields": first}), inside, exchange]
-        return [(None, {"fields": ["id", "tenant", *first, "created_at", "updated_at"]}), inside, exchange]
+        shown = ["tokens_for" if name == "subject_type" else name for name in first]
+        return [(None, {"fields": ["id", "tenant", *shown, "created_at", "updated_at"]}), inside, exchange]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
-        return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "created_at", "updated_at")
+        return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "tokens_for", "created_at", "updated_at")
 
     def badge_of(self, row: ClientGrant) -> str:
         """Return a badge that tells whether a client gets tokens for itself or for its users with the grant."""
         return badge("Tokens for the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "Tokens for its users")
+
+    @admin.display(description="Tokens for")
+    def tokens_for(self, row: ClientGrant) -> str:
+        return _SUBJECTS_IN_WORDS.get(row.subject_type, row.subject_type)
 
     @admin.display(description="Scopes")
     def scope_list(self, row: ClientGrant) -> str:

@@ -64,7 +64,7 @@ def test_every_login_strategy_has_a_guide_that_matches_its_options() -> None:
 def test_the_choices_of_the_password_policy_are_the_policies_of_the_service() -> None:
     policy = next(option for option in GUIDES[DATABASE].fields if option.name == "passwordPolicy")
     assert tuple(value for value, _ in policy.choices) == ("", *POLICIES)
-    assert policy.choices[0][1] == f"Not set: {DEFAULT_POLICY}"
+    assert policy.choices[0][1] == f"Not set: the same as {DEFAULT_POLICY.capitalize()}"
 
 
 def test_help_texts_name_the_actual_defaults() -> None:
