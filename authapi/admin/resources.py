@@ -168,7 +168,7 @@ class ApiResourceForm(ServiceForm):
         label="Types of authorization details",
         widget=forms.Textarea(attrs={"rows": 14, "cols": 80, "spellcheck": "false", "class": "json-input"}),
         help_text=format_html(
-            "Details that applications can request in addition to scopes, such as a payment. A JSON list. Each type has a name (type), "
+            "Details that applications can request in addition to scopes, such as a payment. A JSON list. Each type has a name (“type”), "
             "and a title and a sentence for the consent page. In the sentence, {{amount}} is replaced with the value of the member "
             "“amount”. The schema is a JSON Schema: details that do not match the schema are refused. Example:<br><code>{}</code>",
             _EXAMPLE_TYPES,

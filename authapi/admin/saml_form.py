@@ -149,7 +149,7 @@ class SamlForm(ShowsValues, forms.Form):
     )
     encryptionAlgorithm = forms.ChoiceField(label="Encryption algorithm", choices=_CIPHERS)  # noqa: N815
     lifetimeInSeconds = forms.IntegerField(  # noqa: N815
-        label="Lifetime of an assertion", min_value=1, help_text="Seconds in which the application must use it."
+        label="Lifetime of an assertion", min_value=1, help_text="Seconds in which the application must use the assertion."
     )
     recipient = _text("Recipient", "The value in assertions. If this is empty, the address that the response is sent to.")
     destination = _text("Destination", "The value in responses. If this is empty, the address that the response is sent to.")

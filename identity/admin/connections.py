@@ -83,7 +83,9 @@ class ConnectionForm(ServiceForm):
 
     strategy = forms.ChoiceField(choices=strategy_choices, help_text="How the users log in. Cannot be changed later.")
     options = OptionsField(
-        label="Options", help_text=f"Options without a field of their own. Secrets and unknown options are encrypted. {HOW_TO_ENTER}"
+        label="Options",
+        help_text=f"Options without a field of their own. Secrets, and options that this service does not know, are "
+        f"encrypted. {HOW_TO_ENTER}",
     )
     more_secrets = SecretRowsField(
         label="Secrets", has_objects=True, help_text="Secret options without a field of their own. Encrypted and never shown again."

@@ -138,7 +138,8 @@ class ActionForm(ServiceForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Remove secrets",
-        help_text="Removes the stored values. A setting with a default, such as the time limit, then has its default again.",
+        help_text="Deletes the stored values of the selected secrets. A setting with a default, such as the time limit, then has its "
+        "default again.",
     )
 
     class Meta:

@@ -25,7 +25,7 @@ class RollbackForm(forms.Form):
     update_draft = forms.BooleanField(
         required=False,
         label="Also copy this version into the draft",
-        help_text="If this is off, the draft does not change. It then differs from the version that deliveries run.",
+        help_text="If this is off, the draft does not change. The draft then differs from the version that deliveries run.",
     )
 
 
