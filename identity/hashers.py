@@ -1,4 +1,4 @@
-"""Django hasher for imported hashes: `check_password` verifies them and requests a rehash with the first hasher."""
+"""Django hasher for imported hashes: `check_password` verifies them and requests a rehash with the first hasher of `PASSWORD_HASHERS`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ImportedPasswordHasher(BasePasswordHasher):
         return imported_passwords.verify(encoded, password)
 
     def encode(self, password: str, salt: str) -> NoReturn:
-        raise NotImplementedError("Hashes of other systems are only verified.")
+        raise NotImplementedError("This hasher only verifies hashes of other systems. It creates no hashes.")
 
     def decode(self, encoded: str) -> dict[str, Any]:
         return {"algorithm": self.algorithm, "hash": encoded}

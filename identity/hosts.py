@@ -1,4 +1,4 @@
-"""Maps the Host of a request to its tenant. The only source of issuers and links."""
+"""Maps the Host of a request to its tenant. Issuers and links come only from this module."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from foundation.memory.ttl_cache import Remembered
 from identity.models import CustomDomain, Tenant
 from identity.models.tenants import STOPPED
 
-# A name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
+# Room for a name of 253 characters (RFC 1035, 3.1), a final dot, and a port.
 LONGEST_AUTHORITY = 260
 _REMEMBERED_SECONDS = 1.0
-# Prefix of a registered host: the alias to which clients send their certificates.
+# This prefix and a registered host form an alias. Clients send their certificates to the alias.
 _EDGE_ALIAS = "mtls."
 
 
@@ -89,11 +89,11 @@ def is_platform_host(authority: str) -> bool:
 def resolve_host(authority: str) -> HostMatch | None:
     """Return the tenant of `authority` (a Host header), or None if no tenant has that host.
 
-    Only verified domains match, also with the prefix `mtls.`. `localhost` and loopback addresses belong to the tenant that
+    Only verified domains match, with or without the prefix `mtls.`. `localhost` and loopback addresses belong to the tenant that
     `LOCALHOST_TENANT` names. Results are cached for one second per process, so a change takes effect with that delay. Reads the
     database on a miss.
     """
-    # No registered host is longer. The check keeps long names out of the cache.
+    # No registered host is longer than this limit. The check keeps long names out of the cache.
     return None if len(authority) > LONGEST_AUTHORITY else matches.get(authority)
 
 

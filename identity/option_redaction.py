@@ -19,7 +19,7 @@ from identity.services.saving import validated_save
 
 _AT_ONCE = 500
 _OBJECT_TYPE = "identity.connection"
-# Masking shorter texts would also hide harmless parts of other texts.
+# The masking of texts shorter than this would also hide harmless parts of other texts.
 _SHORTEST_MASKED = 6
 
 
@@ -110,7 +110,7 @@ def plain_rows(findings: Findings, *, tenant_id: str | None) -> list[tuple[str, 
 
 @unit_of_work
 def seal_row(*, tenant_id: str, connection_id: str) -> bool:
-    """Seal the unsealed secrets of a row, as a change of the connection with its event. False if nothing is left to seal."""
+    """Seal the unsealed secrets of a row, as a change of the connection with its event. Returns False if nothing is left to seal."""
     row = Connection.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=connection_id).first()
     if row is None or row.shown_options == row.options:
         return False

@@ -74,7 +74,7 @@ def bcrypt_form(value: str) -> str:
 
 
 def verify(stored: str, password: str) -> bool:
-    """Tell whether `password` matches the hash. False also for a stored form that cannot be read."""
+    """Tell whether `password` matches the hash. Returns False also for a stored form that cannot be read."""
     prefix, _, text = stored.partition("$")
     if prefix != PREFIX:
         return False

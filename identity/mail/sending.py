@@ -1,4 +1,4 @@
-"""Sends mails at once, in a worker: mails of the service about its own work, and mails of a tenant to its users."""
+"""Sends mails immediately, inside a worker: mails of the service about its own work, and mails of a tenant to its users."""
 
 from __future__ import annotations
 

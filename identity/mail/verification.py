@@ -1,4 +1,4 @@
-"""Mails that ask a user to verify an email address, and the verification: a signed link that works once, after a confirmation."""
+"""Mails that ask a user to verify an email address, and the verification: a signed link that works once, after the user confirms."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def update_user_with_mail(*, address: str, tenant_id: str, user_id: str, changes
 
 @step_of(Job.Type.VERIFICATION_EMAIL)
 def issue_ticket(job: Job) -> bool:
-    """Issue the ticket of a job and request its mail. False once the ticket exists."""
+    """Issue the ticket of a job and request its mail. Returns False once the ticket exists."""
     if EmailTicket.objects.of(job.tenant_id).filter(job=job).exists():
         return False
     user = User.objects.of(job.tenant_id).select_related("connection").filter(user_id=job.parameters["user_id"]).first()

@@ -63,7 +63,10 @@ _PASSWORDLESS: dict[str, tuple[str, Any]] = {
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of message. `built_in` is the file of its text in `templates/mail` or `templates/sms`. If empty, the kind is never sent."""
+    """One kind of message.
+
+    `built_in` is the file of its text in `templates/mail` or `templates/sms`. If `built_in` is empty, the kind is never sent.
+    """
 
     name: str
     title: str

@@ -16,7 +16,10 @@ def link_lifetime(tenant_id: str, name: str) -> timedelta | None:
 
 
 def place_after(tenant_id: str, name: str, *, email: str) -> str:
-    """Return the tenant's redirect target after a link was used, with the email address if the tenant wants it. Empty without a target."""
+    """Return the URL to which the tenant redirects after a link was used; empty if there is none.
+
+    If the tenant wants the email address in the URL, the function adds it.
+    """
     row = _row(tenant_id, name)
     if row is None or not row.result_url:
         return ""

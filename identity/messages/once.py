@@ -112,7 +112,7 @@ def _settle(job: Job, state: str, details: str = "") -> None:
 
 
 def _write(job: Job, row: Job, state: str, details: str) -> None:
-    """Store the state in the row and in the caller's copy. A settled job drops its sealed content."""
+    """Store the state in the locked `row` and in `job`, the caller's copy. A settled job drops its sealed content."""
     row.summary = {**row.summary, _STATE: state}
     row.status_details = details[:500]
     if state in SETTLED:

@@ -152,7 +152,7 @@ def _started(
 
 @step_of(Job.Type.MESSAGE)
 def ask_for_sending(job: Job) -> bool:
-    """Request that a worker sends the message. False once the message is settled."""
+    """Request that a worker sends the message. Returns False once the message is settled."""
     if state_of(job) in SETTLED:
         return False
     job.has_effect_due = True

@@ -18,7 +18,7 @@ from identity.models import MessageTemplate
 from identity.services.failures import AlreadyExists, Invalid, NotFound
 from identity.services.saving import validated_save
 
-# Rows of a single language have only these columns.
+# A row of a single language sets only the columns in `TEXTS`. The row without a language also sets the columns in `_RULES`.
 TEXTS = ("subject", "body", "from_address")
 _RULES = ("result_url", "url_lifetime_seconds", "includes_email_in_redirect", "is_enabled")
 # Ninety days. A link that works longer could be found in an old mailbox and used.

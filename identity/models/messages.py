@@ -10,7 +10,7 @@ from identity.models.base import TenantOwned
 
 
 class Channel(models.TextChoices):
-    """The channel of a message."""
+    """How a message is sent: as an email or as a text message."""
 
     EMAIL = "email", "Email"
     SMS = "sms", "Text message"

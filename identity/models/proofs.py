@@ -33,7 +33,7 @@ class EnrolledFactor(TenantOwned):
     SECOND_FACTORS = (Kind.TOTP, Kind.PHONE, Kind.EMAIL, Kind.WEBAUTHN_ROAMING, Kind.WEBAUTHN_PLATFORM)
 
     _AUDITED = ("id", "tenant_id", "user_id", "device", "kind", "name", "is_confirmed", "created_at", "last_used_at")
-    # Provider name that marks a user with a second factor in the profile, as clients expect it (contract, events 5, `multifactor`).
+    # Provider name in the profile of a user with a second factor. Clients expect this name (contract, events 5, `multifactor`).
     PROVIDER = "guardian"
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="enrolled_factors")

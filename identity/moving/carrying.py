@@ -73,8 +73,8 @@ def carry(
 ) -> None:
     """Declare how a move copies the tables of an app. Models are named by their class.
 
-    `left_behind` gives the reason of each table that a move does not copy. Some columns contain the primary key of another model but
-    are no foreign keys: `keys` names the model for each. `cleared` names columns that are empty at the target. Triggers add rows to
+    `left_behind` names the tables that a move does not copy, each with the reason. Some columns contain the primary key of another model
+    but are no foreign keys: `keys` names the model for each. `cleared` names columns that are empty at the target. Triggers add rows to
     tables of `filled_by_triggers` during an import. The import deletes these rows in the same transaction.
     """
 

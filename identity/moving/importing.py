@@ -116,7 +116,7 @@ def open_tenant(*, tenant_id: str, receipt: str) -> str:
 
 
 def _import_next(archive: Archive) -> Part | None:
-    """Insert the next part in one transaction. None if all parts are here."""
+    """Insert the next part in one transaction. Returns None if all parts are here."""
     tables = {table.name: table for table in carried_tables()}
     with transaction.atomic():
         move = TenantMove.objects.select_for_update().filter(pk=archive.tenant_id).first()

@@ -47,8 +47,8 @@ def _of_options(row: Connection) -> Mapping[Pointer, str]:
 
 
 def _of_chunk(row: Any) -> Mapping[Pointer, str]:
-    """Return the place of a chunk's encrypted rows. Empty if the chunk has no content, or if the content is a piece of an export file: such
-    pieces are compressed but not encrypted."""
+    """Return the associated data of a chunk's encrypted rows. Returns an empty mapping if the chunk has no content, or if the content is a
+    piece of an export file: such pieces are compressed but not encrypted."""
     chunk: JobChunk = row
     is_sealed = bool(chunk.content) and chunk.job.type != Job.Type.USERS_EXPORT
     return {(): place_of(chunk.job_id, chunk.number)} if is_sealed else {}

@@ -78,7 +78,7 @@ def _summary(table: CarriedTable, tenant_id: str, values: list[str], offsets: Of
 
 
 def cuts(table: CarriedTable, tenant_id: str, *, late: bool, after: str | None) -> Iterator[Cut]:
-    """Yield the tenant's rows in the order of the primary key, after one key, cut into parts. Keeps one part in memory."""
+    """Yield the tenant's rows after the key `after`, cut into parts, in the order of the primary key. Keeps one part in memory."""
     columns = (table.columns[0], *table.late) if late else table.early
     where = table.rows
     if late:

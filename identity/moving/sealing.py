@@ -22,7 +22,8 @@ _ROWS_AT_ONCE = 1000
 
 
 def secrets_of(table: CarriedTable, tenant_id: str, *, after: Any = None, last: Any = None) -> Iterator[tuple[Any, str, Pointer, str]]:
-    """Yield every encrypted value in the tenant's rows after one key and up to another key: key, column, pointer and decrypted value.
+    """Yield every encrypted value in the tenant's rows after the key `after`, up to the key `last`: key, column, pointer and decrypted
+    value.
 
     Raises `MoveRefused` for a value that cannot be decrypted here.
     """
@@ -53,7 +54,7 @@ def seal_again(table: CarriedTable, secrets: list[Any], shift: Shift | None) -> 
 
 
 def secret_sum(journey: Journey, entries: Iterator[tuple[Any, str, Pointer, str]], shift: Shift | None = None) -> tuple[int, str]:
-    """Return number and sum of the keyed digests of values. With `shift`, the keys are the keys of the target."""
+    """Return number and sum of the keyed digests of values. With `shift`, `entries` have keys of the target, which are shifted back."""
     count, total = 0, 0
     for key, column, pointer, value in entries:
         total = add_digest(total, journey, [_moved(key, shift, back=True), column, list(pointer), value])

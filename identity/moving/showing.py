@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def shown_rows(output: OutputWrapper, verb: str, total: int) -> Iterator[Callable[[str, int], None]]:
-    """Yield a function that takes the name of a table and a number of rows."""
+    """Yield a function that advances the bar. It takes the name of a table and a number of rows."""
     console = Console(file=output)  # type: ignore[arg-type]  # Django's wrapper is a text stream
     columns = (TextColumn(f"{verb} {{task.description}}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not output.isatty()) as progress:

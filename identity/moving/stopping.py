@@ -20,7 +20,7 @@ from identity.services.saving import validated_save
 from identity.services.tenant_life import locked_tenant
 
 _MAY_STOP = (Tenant.Status.ACTIVE, Tenant.Status.SUSPENDED, Tenant.Status.DRAINING)
-# The longest lease of a worker at a job, in which the worker sends a mail or message. A lease that ends later is a pause of the job.
+# The longest lease that a worker takes to send the mail or message of a job. If the lease of a job ends later, the job only pauses.
 _EFFECT_SECONDS = 60
 
 # Returns a sentence for each kind of work that still runs for a stopped tenant.

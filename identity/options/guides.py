@@ -69,7 +69,7 @@ _SOCIAL: Mapping[str, Guide] = {
         (
             "Create an OAuth client ID of the type Web application.",
             "Enter the callback address under Authorized redirect URIs.",
-            "Publish the consent screen, or only test users can log in.",
+            "Publish the consent screen. Otherwise, only test users can log in.",
         ),
         "https://console.cloud.google.com/apis/credentials",
     ),
@@ -77,7 +77,7 @@ _SOCIAL: Mapping[str, Guide] = {
         "GitHub",
         (*_client(), _scope("read:user user:email"), UPSTREAM),
         (
-            "Choose New OAuth App under OAuth Apps. A GitHub App works as well, with read access to Email addresses.",
+            "Choose New OAuth App under OAuth Apps. A GitHub App works as well if it has read access to Email addresses.",
             "Enter the callback address as Authorization callback URL.",
             "Choose Generate a new client secret.",
         ),

@@ -82,7 +82,7 @@ class _Compiler:
         if isinstance(matcher, Between | Exists):
             raise InvalidSearch("a range needs a field, such as created_at:[2026-01-01 TO *]")
         self._count(len(WITHOUT_FIELD))
-        # Patterns search only indexed fields. Otherwise one word would read every user.
+        # A pattern without a field searches only indexed fields. Otherwise, one word would read every user.
         names = INDEXED_TEXT if isinstance(matcher, Pattern) else WITHOUT_FIELD
         return AnyOf(tuple(_of_field(name, FIELDS[name], (), matcher) for name in names))
 

@@ -21,7 +21,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One searchable field, stored in `column`. If `needs` is set, documents omit the field unless that column has a value.
+    """One searchable field, stored in `column`. If `needs` names a column, documents omit the field unless this column has a value.
 
     `is_narrow` forbids wildcards and ranges on a field of JSON.
     """

@@ -100,7 +100,7 @@ def acted_models() -> set[type[models.Model]]:
 
 
 def act_on(act: BulkAct, row: models.Model) -> Job | None:
-    """Do the act on one row, inside the caller's transaction. Writes an audit entry if the model's changes are not watched.
+    """Do the act on one row, inside the caller's transaction. Writes an audit entry unless the signals of the model write one.
 
     Returns the job that continues the act, if there is one. Raises the refusals of the service.
     """

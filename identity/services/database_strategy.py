@@ -20,7 +20,7 @@ class StrategyChanged(ImproperlyConfigured):
 
 def written_strategy(connections: QuerySet[Connection]) -> str:
     """Return the database strategy of these connections if it differs from the setting; empty if both are equal."""
-    # The service writes `passwordPolicy` into every new database connection.
+    # The service writes `passwordPolicy` into every new database connection, so this option shows that a connection is a database.
     others = connections.exclude(strategy__in=known_strategies()).filter(options__has_key="passwordPolicy")
     return others.values_list("strategy", flat=True).first() or ""
 

@@ -83,11 +83,11 @@ class Deletion:
         return 0
 
     def locked(self, tenant_id: str, key: str) -> Any:
-        """Return the row, even if it is being deleted, and lock it until the transaction ends. None if the row does not exist."""
+        """Return the row, even if it is being deleted, and lock it until the transaction ends. Returns None if it does not exist."""
         return self.model.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=key).first()
 
     def step(self, job: Job) -> bool:
-        """Process the next chunk of a job. False once the row is deleted, even if another request has deleted it."""
+        """Process the next chunk of a job. Returns False once the row is deleted, even if another request has deleted it."""
         row = self.locked(job.tenant_id, job.target)
         if row is None:
             return False

@@ -32,7 +32,7 @@ class Pause:
     seconds: float
 
 
-# Processes the next chunk of a job whose row is locked. False if no chunk is left.
+# Processes the next chunk of a job whose row is locked. Returns False if no chunk is left.
 Step = Callable[[Job], bool | Pause]
 # The work of a job outside the database (`has_effect_due`). A crash or a pause may repeat it.
 Effect = Callable[[Job], Pause | None]
@@ -151,7 +151,9 @@ def run_job(job_id: str, *, chunks: int | None = None) -> bool:
 
 @unit_of_work
 def run_next_chunk(job_id: str) -> bool:
-    """Process the job's next chunk and renew its lease. False if the job is completed or must wait, or its tenant is stopped.
+    """Process the job's next chunk and renew its lease.
+
+    Returns False if the job is completed or must wait, or if its tenant is stopped.
 
     The job's row is locked, so two workers never process the same chunk.
     """
@@ -187,7 +189,7 @@ def take_unattended_jobs() -> list[str]:
 
 
 def _do_effect(job_id: str) -> bool:
-    """Run the due effect. False if it must be repeated later."""
+    """Run the due effect. Returns False if the effect must be repeated later."""
     job = Job.all_tenants.select_related("connection", "tenant").filter(pk=job_id, has_effect_due=True).first()
     if job is None:
         return True

@@ -55,7 +55,10 @@ def update_role(*, tenant_id: str, role_id: str, changes: dict[str, Any]) -> Rol
 
 
 def _empty(role: Role, limit: int) -> int:
-    """Delete assignments to groups, then to groups and members in organizations, then to users. Assignments to users record no event."""
+    """Delete assignments of the role: to groups, then to groups and members in organizations, then to users.
+
+    Deletions of assignments to users record no event.
+    """
     deleted = delete_relations(tenant_id=role.tenant_id, role=role, limit=limit)
     if deleted:
         return deleted

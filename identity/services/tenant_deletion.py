@@ -1,4 +1,4 @@
-"""Delete a tenant: suspend it, delete all its rows with events, let its streams deliver them, and keep the log for a while.
+"""Delete a tenant: suspend it, delete its rows and record events, let its streams deliver the events, and keep the log for a while.
 
 1. `start` sets the status `deleting`: every host answers 403, its staff cannot log in, open streams close. It creates a job.
 2. During `TENANT_DELETION_GRACE_DAYS` nothing is deleted, and `restore` cancels the deletion.
@@ -96,7 +96,7 @@ def next_step(job: Job) -> bool | Pause:
 
 
 def _delete_children(job: Job) -> int:
-    """Delete a chunk of the tenant's rows, each with its event."""
+    """Delete a chunk of the tenant's rows, and record an event for each row."""
     for deletion, model in _CHILDREN:
         deleted = deletion.next_of(model.objects.of(job.tenant_id), CHUNK_ROWS)
         if deleted:

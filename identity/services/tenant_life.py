@@ -19,7 +19,7 @@ from identity.models.tenants import STOPPED
 from identity.services.failures import BeingDeleted, NotFound, NotSupported
 from identity.services.saving import validated_save
 
-# Between these states an operator switches.
+# An operator switches a tenant between these states.
 OPEN = (Tenant.Status.ACTIVE, Tenant.Status.SUSPENDED, Tenant.Status.DRAINING)
 _NEXT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(OPEN, (*OPEN, Tenant.Status.DELETING)),

@@ -221,7 +221,7 @@ def tell_account_change(user: User, before: tuple[bool, str], *, in_bulk: bool =
 
 
 def touch(user: User) -> None:
-    """Update the time of change of a user whose identities changed. Alone, a save of this time records no event of a changed profile."""
+    """Update the time of change of a user whose identities changed. A save of this time alone records no event of a changed profile."""
     user.updated_at = timezone.now()
     user.save(update_fields=["updated_at"])
 

@@ -21,7 +21,7 @@ class ActionCapabilities:
         self._setup = setup
 
     def is_proven(self, name: str) -> bool:
-        """Tell whether the server passed the check `name` within the last day, or has a permanent result."""
+        """Tell whether the server passed the check `name` within the last day, or whether its stored result is permanent."""
         stored = self._setup.capabilities.get(name)
         if stored is True:
             return True

@@ -33,7 +33,10 @@ def page_of_stream(site: admin.AdminSite, stream_id: str) -> str:
 
 
 def stream_cells(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str, stream_ids: Iterable[str]) -> dict[str, Cell]:
-    """Return the cell of each stream of a tenant, with one query: its name with a link to its page for accounts that may see streams."""
+    """Return the cell of each stream of a tenant, with one query.
+
+    The cell has the name of the stream. If the account may see streams, the name is a link to the page of the stream.
+    """
     wanted = set(stream_ids)
     names = dict(EventStream.objects.of(tenant_id).filter(pk__in=wanted).values_list("pk", "name"))
     may_see = site.get_model_admin(EventStream).has_view_permission(request)

@@ -30,7 +30,7 @@ DONE, FAILED, WAITS = 0, 1, 3
 
 
 def stream_named(name: str) -> EventStream:
-    """Return the stream with this id, of any tenant; raise `CommandError`."""
+    """Return the stream with this id, of any tenant; raise `CommandError` if there is none."""
     stream = EventStream.all_tenants.filter(pk=name).first()
     if stream is None:
         raise CommandError(f"There is no event stream {name}. The admin and GET /api/v2/event-streams show the ids; they begin with est_.")
@@ -38,7 +38,7 @@ def stream_named(name: str) -> EventStream:
 
 
 def job_named(stream: EventStream, job_id: str) -> Job:
-    """Return a synchronization of the stream; raise `CommandError`."""
+    """Return the synchronization of the stream with this job id; raise `CommandError` if there is none."""
     try:
         job = service.found(tenant_id=stream.tenant_id, job_id=job_id)
     except ServiceError as refusal:

@@ -45,7 +45,8 @@ class Preview:
 
 
 def preview(letter: DeadLetter, *, current_profile: bool, names_hold: bool = True) -> Preview:
-    """Return the effect that a redelivery of the dead letter would have now. With `names_hold`, a note says if the stream is held.
+    """Return the effect that a redelivery of the dead letter would have now. If the stream is held and `names_hold` is true, a note says
+    so.
 
     Raises `Conflict` if the effect cannot be determined, and `NotFound` if the user has no current profile. Reports an unreachable server
     as a note.

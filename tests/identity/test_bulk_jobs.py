@@ -108,7 +108,7 @@ def test_only_the_row_that_fails_is_rolled_back(tenant: Tenant, staff: Staff, pe
     assert User.objects.of(tenant.pk).get(pk=people[1].pk).blocked is None
 
 
-def test_a_job_fails_after_a_few_attempts_if_a_row_exceeds_the_time_limit_of_the_task(
+def test_a_job_fails_if_a_row_repeatedly_exceeds_the_time_limit_of_the_task(
     tenant: Tenant, staff: Staff, people: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait(_row: User) -> None:

@@ -106,7 +106,7 @@ def test_an_import_whose_connection_is_deleted_fails_with_the_reason(job: Job, t
     assert not User.objects.of(tenant.pk).exists()
 
 
-def test_old_jobs_are_deleted_with_their_chunks_and_errors_and_newer_jobs_are_kept(tenant: Tenant, database_connection: Connection) -> None:
+def test_only_old_jobs_are_deleted_with_their_chunks_and_errors(tenant: Tenant, database_connection: Connection) -> None:
     jobs = [start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=[{"email": 1}] * 3) for _ in range(2)]
     for job in jobs:
         assert run_job(job.pk)

@@ -40,7 +40,7 @@ def test_an_unknown_account_is_reported(committed_db: None) -> None:
         call_command("reset_staff_factors", "nobody@example.test", "--yes")
 
 
-def test_typing_the_address_deletes_factors_codes_and_sessions_and_adds_an_audit_entry(
+def test_the_command_deletes_factors_codes_and_sessions_after_the_operator_types_the_address(
     staff: Staff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = browser_of(staff)

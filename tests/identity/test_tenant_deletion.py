@@ -135,7 +135,7 @@ def test_the_hosts_of_the_tenant_refuse_requests_immediately_and_no_new_rows_are
 
 
 @pytest.mark.parametrize("status", ["suspended", "deleted"])
-def test_an_operator_who_sees_an_old_page_does_not_end_a_deletion_by_a_change_of_the_status(tenant: Tenant, status: str) -> None:
+def test_a_change_of_the_status_on_an_old_page_does_not_end_a_deletion(tenant: Tenant, status: str) -> None:
     tenant_deletion.start(tenant_id=tenant.pk)
 
     with pytest.raises(NotSupported, match="A tenant that is deleting cannot become"):
@@ -203,7 +203,7 @@ def test_the_deletion_waits_for_its_event_streams(tenant: Tenant, settings: Lazy
     assert Tenant.objects.get(pk=tenant.pk).status == "deleted"
 
 
-def test_the_deletion_continues_after_the_deadline_of_its_streams_and_reports_the_missed_deadline(tenant: Tenant) -> None:
+def test_the_deletion_reports_a_missed_deadline_of_its_streams_and_continues(tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk))
     make_stream(tenant)
 

@@ -1,4 +1,4 @@
-"""One-time passwords of authenticator apps: the vectors of RFC 6238, the accepted steps, and one use of each code."""
+"""One-time passwords of authenticator apps: the vectors of RFC 6238, the accepted steps, and the refusal of used codes."""
 
 from __future__ import annotations
 

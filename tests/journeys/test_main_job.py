@@ -9,7 +9,7 @@ import requests
 from tests.journeys.service import Service, eventually, messages
 
 
-def test_the_creation_block_and_deletion_of_a_user_reach_the_stream_and_the_scim_server(service: Service) -> None:
+def test_creating_blocking_and_deleting_a_user_reaches_the_stream_and_the_scim_server(service: Service) -> None:
     with service.events(event_type=["user.created", "user.updated", "user.deleted"]) as stream:
         user = service.create_user("grace@example.test", given_name="Grace", family_name="Hopper", user_metadata={"phone": "+15550100"})
         created = messages(stream, until=lambda message: message["event"]["data"]["object"]["user_id"] == user["user_id"])[-1]

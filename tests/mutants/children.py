@@ -25,8 +25,8 @@ from kombu.transport import TRANSPORT_ALIASES
 
 # The time limit of a run, longer than the time that any test may take.
 LONGEST_SECONDS = 300.0
-# Without the plugin of faker, which no test uses: it creates a generator in every run, and that takes longer than most tests of pure
-# modules.
+# Run pytest without the plugin of faker, which no test uses. The plugin creates a generator of data in every run, which takes longer than
+# most tests of pure modules.
 _OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "-p", "no:faker", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 

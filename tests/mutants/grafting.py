@@ -68,7 +68,7 @@ class LoadedFunctions:
 
 @contextmanager
 def noted_calls(root: Path) -> Iterator[Set[CodeType]]:
-    """Yield a set to which the code is added that runs during the block and that comes from files below `root`."""
+    """Yield a set. The code from files below `root` that runs during the block is added to the set."""
     called: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -83,7 +83,7 @@ def noted_calls(root: Path) -> Iterator[Set[CodeType]]:
 
 
 def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]]:
-    """Yield each outermost function of a module with its name, and the contents outside of functions of the module and of each class."""
+    """Yield each outermost function of a module with its name. Also yield the code of the module and of each class outside of functions."""
     numbers: dict[str, int] = {}
     own: list[object] = []
     for constant in code.co_consts:

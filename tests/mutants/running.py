@@ -58,7 +58,10 @@ _BASELINE_SECONDS = 7200.0
 
 @contextmanager
 def copied_tree(root: Path) -> Iterator[Path]:
-    """Copy the files of the checkout, including changed and new files, to a temporary directory, and yield it. Remove it at the end."""
+    """Copy the files of the checkout to a temporary directory, and yield the directory. Remove the directory at the end.
+
+    Changed and new files are copied, too.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
     )
@@ -172,7 +175,7 @@ def runner(copy: Path, load: Callable[[], object] | None = None) -> Iterator[Run
         _be_the_project(copy, theirs, load or load_the_product)
     theirs.close()
     try:
-        # Wait until the process has imported the product. A mutant that is planted in the copy before would be imported, too.
+        # Wait until the process has imported the product. A mutant that was planted in the copy earlier would be imported, too.
         ours.recv()
         running = Runner(copy, ours)
         yield running

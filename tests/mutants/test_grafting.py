@@ -85,8 +85,6 @@ def test_every_reference_to_a_function_has_the_changed_code(toy: ModuleType) -> 
     ],
     ids=["constant", "default", "class", "decorator", "function that the import calls", "no change"],
 )
-def test_a_change_outside_of_functions_or_in_a_function_that_the_import_calls_needs_a_new_import(
-    toy: ModuleType, old: str, new: str
-) -> None:
+def test_a_change_of_code_that_the_import_runs_needs_a_new_import(toy: ModuleType, old: str, new: str) -> None:
     assert not taken(toy, old, new)
     assert toy.is_open(4)

@@ -1,4 +1,4 @@
-"""A tenant for tests of the admin: users, an application, and a stream to a real SCIM server, which has refused one of the users."""
+"""A tenant for tests of the admin: users, an application, and a stream to a real SCIM server. The server has refused one of the users."""
 
 from __future__ import annotations
 

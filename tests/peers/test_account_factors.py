@@ -54,9 +54,7 @@ def landed(page: Page, path: str, selector: str) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1280], ids=["phone", "desktop"])
-def test_a_user_adds_an_app_and_a_named_passkey_and_cannot_add_a_device_twice(
-    place: tuple[Connection, str], browser: Chromium, width: int
-) -> None:
+def test_a_user_can_add_an_app_and_a_passkey_but_no_device_twice(place: tuple[Connection, str], browser: Chromium, width: int) -> None:
     connection, service = place
     user = person(connection, email=f"adds-{width}@example.test")
     page = with_passkeys(browser, width=width)

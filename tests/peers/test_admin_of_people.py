@@ -83,7 +83,7 @@ def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str],
     return opened
 
 
-def test_the_pages_of_a_user_and_the_audit_log_fit_every_screen_and_axe_finds_nothing(visit: Callable[[str], Page], ada: User) -> None:
+def test_the_pages_of_a_user_and_the_audit_log_are_accessible_on_every_screen(visit: Callable[[str], Page], ada: User) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: make test-peers")
     entry = AuditEntry.objects.filter(tenant_id=ada.tenant_id).latest("pk")

@@ -234,9 +234,7 @@ def test_scrolling_up_stops_automatic_scrolling_until_the_user_requests_the_newe
     assert page.evaluate("document.getElementById('live-scroll').scrollTop") > 0
 
 
-def test_the_page_can_be_used_by_keyboard_and_a_screen_reader_announces_only_requested_events(
-    visit: Callable[[str], Page], user: User
-) -> None:
+def test_the_keyboard_suffices_and_a_screen_reader_announces_only_requested_events(visit: Callable[[str], Page], user: User) -> None:
     page = connected(visit(LIVE))
     change(user, "one")
     shows(page, 1)
@@ -267,9 +265,7 @@ def test_a_page_reports_that_its_session_has_ended_and_stops_reconnecting(visit:
     page.until("document.getElementById('live-state').textContent.includes('Log in')")
 
 
-def test_without_script_the_live_page_links_to_the_log_and_the_page_of_open_streams_reloads_itself(
-    visit: Callable[[str], Page], user: User
-) -> None:
+def test_pages_that_need_a_script_have_an_alternative_without_it(visit: Callable[[str], Page], user: User) -> None:
     page = visit(LOG)
     page.without_script()
     try:

@@ -39,9 +39,7 @@ def web(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[W
         yield process
 
 
-def test_a_picture_of_each_of_the_five_reference_pages_can_be_taken_and_is_shown_in_the_manual(
-    web: WebProcess, tenant: Tenant, tmp_path: Path
-) -> None:
+def test_the_manual_shows_a_picture_of_each_of_the_five_reference_pages(web: WebProcess, tenant: Tenant, tmp_path: Path) -> None:
     place = PLACE if os.environ.get("RENEW_PICTURES") else tmp_path
     session, base = browser_of(staff_of_pictures(tenant)), f"http://127.0.0.1:{web.address[1]}"
     with admin_world(tenant) as world, chromium() as browser:

@@ -83,7 +83,7 @@ def make_letter(connection: Connection) -> DeadLetter:
 
 
 @pytest.mark.parametrize("name", ["deadletter", "delivery"])
-def test_the_list_fits_a_desktop_and_shows_the_state_and_the_action_without_scrolling(
+def test_the_list_shows_state_and_action_on_a_desktop_without_scrolling(
     page: Page, web: WebProcess, database_connection: Connection, name: str
 ) -> None:
     make_letter(database_connection)

@@ -176,7 +176,7 @@ def test_a_popup_window_returns_the_login_to_the_application(application: Applic
     assert told["data"]["idTokenPayload"]["email"] == EMAIL
 
 
-def test_a_login_in_a_browser_that_blocks_cookies_of_the_service_is_verified_by_the_page_of_the_application(
+def test_a_page_of_the_application_verifies_a_login_without_cookies_of_the_service(
     application: Application,
 ) -> None:
     page = application.page()

@@ -1,4 +1,4 @@
-"""`manage.py delete_tenant ID`: delete all rows of a tenant, with events. Its log is kept for a while, then purged."""
+"""`manage.py delete_tenant ID`: delete the rows of a tenant, and record the deletions as events. Its log is purged later."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_twilio_gets_the_message_in_its_wire_format(tenant: Tenant, settings: An
 
 
 @pytest.mark.usefixtures("reachable")
-def test_twilio_gets_the_messaging_service_instead_of_a_sender_number_if_one_is_configured(tenant: Tenant, settings: Any) -> None:
+def test_twilio_gets_the_messaging_service_if_it_is_configured(tenant: Tenant, settings: Any) -> None:
     gateway = Gateway()
     connection = sms_connection(tenant, twilio_sid="AC123", twilio_token=TOKEN, messaging_service_sid="MG1", **{"from": "+15005550006"})
     with http_gateway(gateway) as settings.TWILIO_BASE_URL:

@@ -270,9 +270,7 @@ def test_settings_whose_values_consumers_see_must_be_equal_in_both_installations
         refused(archive, f"{name} is .* at the source and 'other' here")
 
 
-def test_an_import_is_refused_before_its_first_write_if_a_host_an_email_address_or_an_id_is_in_use(
-    populated: Tenant, target: Target, tmp_path: Path
-) -> None:
+def test_an_import_whose_host_or_id_is_in_use_is_refused_before_its_first_write(populated: Tenant, target: Target, tmp_path: Path) -> None:
     email = Staff.objects.filter(tenant=populated).values_list("email", flat=True)[0]
     archive = exported(populated, tmp_path / "archive")
     with target.here():

@@ -61,9 +61,7 @@ def _plain(row: Any, sealed: Sealed) -> str:
     return base64.b64encode(text.encode()).decode() if isinstance(getattr(row, sealed.column), bytes | memoryview) else text
 
 
-def test_every_table_arrives_at_the_target_and_removing_the_imported_tenant_leaves_no_row(
-    tenant: Tenant, target: Target, tmp_path: Path
-) -> None:
+def test_every_table_arrives_at_the_target_and_a_removal_deletes_every_row(tenant: Tenant, target: Target, tmp_path: Path) -> None:
     with_every_row(tenant)
     archive = exported(tenant, tmp_path / "archive")
     before = counts(tenant.pk)

@@ -158,7 +158,7 @@ def test_paths_distinguish_names_with_slashes_and_tildes() -> None:
         ({"a": {"r": 1}}, {}, False),
     ],
 )
-def test_a_change_keeps_a_sealed_member_unless_it_names_the_member_or_removes_the_object_around_it(
+def test_a_sealed_member_is_kept_unless_a_change_replaces_or_removes_it(
     shown: dict[str, Any], sent: dict[str, Any], expected: bool
 ) -> None:
     assert is_kept("a/s", shown=shown, sent=sent) is expected

@@ -215,7 +215,7 @@ MUTANTS = (
         at="events.log.timelines:DURABLE_COMMIT",
         old="NOT IN ('on', 'remote_apply')",
         new="NOT IN ('on')",
-        rule="Numbering never lowers the value of synchronous_commit that an operator has set.",
+        rule="Numbering never lowers the value of `synchronous_commit` that an operator has set.",
         tests=("tests/events/test_timelines.py",),
     ),
     Mutant(

@@ -130,7 +130,7 @@ MUTANTS = (
         at="identity.factors.staff_factors:use_totp",
         old='step is not None and _took(staff, factor, last_step__lt=step, becomes={"last_step": step})',
         new="step is not None",
-        rule="Only one of all processes accepts a code of an authenticator app of staff, and only once.",
+        rule="A code of an authenticator app of staff is accepted once, by only one of all processes.",
         tests=("tests/identity/test_staff_factors.py",),
     ),
     Mutant(

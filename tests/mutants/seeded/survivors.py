@@ -204,7 +204,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="Numberer._look_at_replication",
         old="time.monotonic() - self._replication_at",
         new="(time.monotonic() + self._replication_at)",
-        reason="The state of the replication is only read more often.",
+        reason="The mutant only reads the state of the replication more often.",
     ),
     Survivor(
         module=_RECORDER,
@@ -271,7 +271,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="sweep",
         old="0",
         new="1",
-        reason="The next sweep then leaves out at most the first mark of the database, which is removed long before.",
+        reason="The next sweep then leaves out at most the first mark of the database, which an earlier sweep has removed.",
     ),
     Survivor(
         module="events.record.tripwire",

@@ -17,7 +17,8 @@ from tests.peers.accounts.strangers import Strangers
 pytestmark = pytest.mark.peer
 
 ANNA = "anna@example.test"
-# For each value of the option: whether the name is a proof if the address of the user is unverified, and if it is verified.
+# Two answers for each value of the option: whether the name is a proof if the address of the user is unverified, and whether it is a proof
+# if the address is verified.
 COUNTS = {"never": (False, False), "verified": (False, True), "always": (True, True)}
 
 

@@ -1,4 +1,4 @@
-"""Visits of the pages behind links in mails, while a link is valid and after it was used, has expired or is incomplete."""
+"""Visits of the pages behind links in mails: links that are valid, used, expired or incomplete."""
 
 from __future__ import annotations
 
