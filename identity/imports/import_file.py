@@ -112,7 +112,7 @@ def _rows_of_array(text: _Text) -> Iterator[Any]:
 
 def _next_row(text: _Text, number: int) -> Any:
     """Return the value that begins here. Near the end of the window, the value may be incomplete: further text can change the value or the
-    error. So read further text first."""
+    error. Then the function reads further text and tries again."""
     while True:
         try:
             row, end = _SCANNER.raw_decode(text.window, text.at)

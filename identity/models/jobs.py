@@ -117,7 +117,7 @@ class Job(TenantOwned):
 
 
 class JobChunk(models.Model):
-    """A part of a job's input or output, some hundred rows, in order. `number` is the number of its first row.
+    """A part of a job's input or output with some hundred rows. Chunks are ordered by `number`, the number of their first row.
 
     Input `content` is compressed and encrypted, because rows contain password hashes. Output `content` is a piece of a gzip file.
     """

@@ -43,8 +43,8 @@ class Exported:
 
 
 def export_tenant(*, tenant_id: str, directory: Path, key: str, progress: Progress) -> Exported:
-    """Export a stopped tenant. Continues an export that was killed. For a complete archive, only notes it in `TenantMove` and returns its
-    facts.
+    """Export a stopped tenant. Continues an export that was killed. If the archive is complete, the function only notes it in `TenantMove`
+    and returns its facts.
 
     Raises `NotFound`, `MoveRefused` and `BadArchive`.
     """

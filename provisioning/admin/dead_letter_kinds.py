@@ -38,7 +38,7 @@ _EXPLAINED = {
 
 
 class IgnoreKindForm(ReasonForm):
-    """A reason and an end date. Without an end date, failures would be hidden permanently."""
+    """The form that ignores a kind: a reason and an end date. Without an end date, failures would be hidden permanently."""
 
     until = forms.DateField(
         widget=forms.DateInput(attrs={"type": "date"}),

@@ -19,7 +19,7 @@ from provisioning.models import DeadLetter
 
 
 class DeadLetterPage:
-    """Subclasses define URLs and views; each view names its required permissions."""
+    """A page about dead letters. Subclasses define URLs and views; each view names its required permissions."""
 
     def __init__(self, owner: TenantScopedAdmin[DeadLetter]) -> None:
         self.owner = owner

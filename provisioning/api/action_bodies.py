@@ -22,7 +22,7 @@ _TESTS = ("connection", "user", "mapping", "event")
 
 @extend_schema_field({"type": "string", "enum": [TRIGGER]})
 class TriggerId(Text):
-    """The trigger of an action."""
+    """A text field that accepts only the id of the supported trigger."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -33,7 +33,7 @@ class TriggerId(Text):
 
 @extend_schema_field({"type": "string", "enum": [TRIGGER_VERSION]})
 class TriggerVersion(Text):
-    """The version of the trigger."""
+    """A text field that accepts only the supported version of the trigger."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -44,7 +44,7 @@ class TriggerVersion(Text):
 
 @extend_schema_field({"type": "string", "enum": list(TEMPLATES)})
 class TemplateName(Text):
-    """The name of a built-in template."""
+    """A text field that accepts only names of built-in templates."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -55,7 +55,7 @@ class TemplateName(Text):
 
 @extend_schema_field({"type": "string", "maxLength": 255, "pattern": rf"^{PACKAGE.replace('.', chr(92) + '.')}\.[A-Za-z_0-9.]+$"})
 class EntryPointPath(Text):
-    """The dotted path of an installed class."""
+    """A text field with the dotted path of an installed class."""
 
 
 class SupportedTrigger(Closed):
@@ -106,7 +106,7 @@ class BindingsToChange(Closed):
 
 @extend_schema_field({"type": "string", "enum": list(_TESTS)})
 class TestName(Text):
-    """The name of a test."""
+    """A text field that accepts only names of tests."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -117,7 +117,7 @@ class TestName(Text):
 
 @extend_schema_field({"type": "string", "enum": ["create", "update"]})
 class OperationName(Text):
-    """The operation that a mapping test previews."""
+    """A text field that accepts `create` or `update`: the operation that a mapping test previews."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -128,7 +128,7 @@ class OperationName(Text):
 
 @extend_schema_field({"type": "string", "enum": list(EVENT_TYPES)})
 class EventTypeName(Text):
-    """The name of an event type."""
+    """A text field that accepts only names of event types."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)

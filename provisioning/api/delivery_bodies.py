@@ -17,7 +17,7 @@ FAILED = "failed"
 
 @extend_schema_field({"type": "string", "enum": list(EVENT_TYPES)})
 class EventTypeName(Text):
-    """One of the event types."""
+    """A text field that accepts only names of event types."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -40,7 +40,7 @@ class Moment(Text):
 
 @extend_schema_field({"type": "string", "enum": [FAILED]})
 class Status(Text):
-    """The state that can be redelivered: `failed`."""
+    """A text field that accepts only `failed`, the state that can be redelivered."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)

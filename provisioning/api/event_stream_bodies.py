@@ -15,17 +15,17 @@ DESTINATION_TYPES = ("action", "webhook", "eventbridge")
 
 @extend_schema_field({"type": "string", "enum": list(EVENT_TYPES)})
 class EventType(Text):
-    """The name of an event type; the service layer refuses unknown names."""
+    """A text field with the name of an event type; the service layer refuses unknown names."""
 
 
 @extend_schema_field({"type": "string", "enum": list(DESTINATION_TYPES)})
 class DestinationType(Text):
-    """The type of a destination."""
+    """A text field with the type of a destination; `Destination` refuses unknown types."""
 
 
 @extend_schema_field({"type": "string", "enum": list(EventStream.Status.values)})
 class Status(Text):
-    """Whether a stream is enabled or disabled."""
+    """A text field with the status of a stream: `enabled` or `disabled`."""
 
 
 class Subscription(Closed):

@@ -57,7 +57,7 @@ def start_redelivery_job(
     force: bool = False,
     rate_per_second: int = RATE_PER_SECOND,
 ) -> Job:
-    """Create a job that redelivers the selected, undelivered letters at `rate_per_second`; return the pending job.
+    """Create a job that redelivers the selected dead letters that are not delivered yet, at `rate_per_second`; return the pending job.
 
     Later dead letters, including those caused by this job, are not included. Raises `NotFound`, `Invalid` for an invalid rate, and
     `Conflict` while another redelivery job of the stream runs.

@@ -23,8 +23,8 @@ class Selection:
     """Conditions on dead letters of a stream; by default, they select open and acknowledged dead letters. The end of a time range is
     excluded.
 
-    `created_*` limits the time when the delivery was created, `died_*` the time when it became a dead letter. `error_status` 0 selects dead
-    letters without an HTTP status.
+    `created_*` limits the time when the delivery was created, `died_*` the time when it became a dead letter. If `error_status` is 0, it
+    selects dead letters without an HTTP status.
     """
 
     created_from: datetime | None = None

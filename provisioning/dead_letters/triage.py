@@ -50,7 +50,7 @@ WITH chosen AS MATERIALIZED (
 
 @unit_of_work
 def decide(*, tenant_id: str, letter_ids: Iterable[int], state: str, reason: str, actor: str) -> int:
-    """Set the state of dead letters of the tenant: open, acknowledged, ignored or resolved; return the number of changed letters.
+    """Set the state of dead letters of the tenant: open, acknowledged, ignored or resolved; return the number of changed dead letters.
 
     Skips dead letters that already have the state or are being redelivered. A resolved dead letter can be reopened while its event is
     undelivered. Idempotent. Raises `Invalid` without a reason.

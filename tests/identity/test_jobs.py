@@ -62,7 +62,7 @@ def test_a_chunk_that_fails_unexpectedly_is_rolled_back_and_retried(job: Job, jo
     assert not JobUser.objects.filter(job=job_of_two).exists()
 
 
-def test_a_job_that_keeps_failing_ends_as_failed_with_a_message_and_deletes_its_input(job: Job) -> None:
+def test_a_job_that_keeps_failing_ends_with_a_message_and_without_its_input(job: Job) -> None:
     damage(job, 0)
     for _ in range(FAILURE_LIMIT):
         with pytest.raises(SecretUnreadable):

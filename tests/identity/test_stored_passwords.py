@@ -69,7 +69,7 @@ def test_a_password_change_does_not_change_the_profile(tenant: Tenant) -> None:
     assert Event.objects.filter(tenant_id=tenant.pk).count() == events
 
 
-def test_an_error_in_a_receiver_of_the_signal_password_changed_rolls_the_new_password_back(tenant: Tenant) -> None:
+def test_an_error_in_a_receiver_of_the_signal_rolls_the_new_password_back(tenant: Tenant) -> None:
     heard: list[bool] = []
 
     def refuse(user: User, *, is_first: bool, **_: Any) -> None:

@@ -30,9 +30,7 @@ def traced_service(received: Collector, tmp_path_factory: pytest.TempPathFactory
         running.down()
 
 
-def test_one_trace_contains_the_request_that_changes_a_user_and_the_request_to_the_scim_server(
-    traced_service: Service, received: Collector
-) -> None:
+def test_one_trace_contains_the_change_of_a_user_and_the_request_to_the_scim_server(traced_service: Service, received: Collector) -> None:
     user = traced_service.create_user("trace-me@example.test", given_name="Secretname")
     eventually(lambda: traced_service.scim_users(user["user_id"]), what="the user in the SCIM server")
     path = f"/users/{user['user_id'].replace('|', '%7C')}"

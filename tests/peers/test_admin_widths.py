@@ -183,7 +183,7 @@ def test_rows_of_a_claim_and_a_field_work_with_and_without_scripts(page: Page, w
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
 @pytest.mark.parametrize("strategy", ["oidc", "samlp", "oauth2", "sms"])
-def test_a_whole_form_with_rows_is_accessible_at_both_widths_in_light_and_dark_mode(
+def test_a_form_with_rows_is_accessible_at_both_widths_in_light_and_dark_mode(
     page: Page, web: WebProcess, tenant: Tenant, strategy: str
 ) -> None:
     options = {

@@ -101,7 +101,7 @@ class PreviewForm(forms.Form):
 
 
 class EnableForm(forms.Form):
-    """How the deliveries begin. If a test is missing, failed or outdated, staff must confirm."""
+    """The form of the last step: how the deliveries begin. If a test is missing, failed or outdated, staff must confirm."""
 
     begin = forms.ChoiceField(
         label="Existing users",

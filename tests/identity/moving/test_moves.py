@@ -389,9 +389,7 @@ def test_only_the_receipt_of_the_source_opens_the_tenant(populated: Tenant, targ
         assert AuditEntry.objects.filter(tenant_id=populated.pk, act="Opened the tenant after its move").exists()
 
 
-def test_a_hand_over_is_refused_at_the_target_and_after_the_tenant_was_started_again(
-    populated: Tenant, target: Target, tmp_path: Path
-) -> None:
+def test_a_tenant_that_is_not_stopped_here_cannot_be_handed_over(populated: Tenant, target: Target, tmp_path: Path) -> None:
     archive = exported(populated, tmp_path / "archive")
     with target.here():
         importing.import_tenant(archive, progress=quiet)

@@ -77,7 +77,7 @@ def test_a_term_consists_of_a_field_and_a_value(text: str, path: tuple[str, ...]
     assert parsed_search(text) == Term(path, matcher)  # type: ignore[arg-type]
 
 
-def test_the_field_before_a_group_applies_to_every_term_of_the_group_without_its_own_field() -> None:
+def test_the_field_of_a_group_applies_to_terms_without_their_own_field() -> None:
     assert parsed_search("f:(a OR b)") == AnyOf((Term(("f",), Exact("a")), Term(("f",), Exact("b"))))
     assert parsed_search("f:(a g:b)") == AnyOf((Term(("f",), Exact("a")), Term(("g",), Exact("b"))))
 

@@ -150,9 +150,7 @@ def test_foreign_account_whose_name_is_the_key_of_a_user_is_not_changed(side: Si
     assert strangers.untouched()
 
 
-def test_failure_for_an_account_that_may_belong_to_the_user_says_how_to_confirm_the_account(
-    side: Side, strangers: Strangers, relay: Relay
-) -> None:
+def test_failure_without_a_proof_says_how_to_confirm_the_account(side: Side, strangers: Strangers, relay: Relay) -> None:
     relay.refuses = lambda request: scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
     strangers.add(TAKEN)
     assert refused(side.create(TAKEN))

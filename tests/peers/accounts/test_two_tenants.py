@@ -40,7 +40,7 @@ def test_tenant_with_the_same_verified_address_does_not_change_the_account_of_an
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_tenant_with_the_same_user_id_and_address_does_not_change_the_account_of_another_tenant(
+def test_tenant_with_an_equal_user_does_not_change_the_account_of_another_tenant(
     side: Side, other_side: Side, strangers: Strangers, identifier: str
 ) -> None:
     """An import can give a user any id. So two tenants can have users with the same id, which is the key of an account."""

@@ -87,7 +87,7 @@ def test_account_with_the_key_of_another_client_is_never_adopted_by_its_name(
     assert strangers.untouched()
 
 
-def test_changed_address_is_unverified_and_does_not_prove_that_an_account_belongs_to_the_user(side: Side, strangers: Strangers) -> None:
+def test_changed_address_does_not_prove_that_an_account_belongs_to_the_user(side: Side, strangers: Strangers) -> None:
     strangers.add(ANNA)
     side.set_options(adopt_on_conflict=True, upsert=True)
     assert side.create("other-anna@example.test", identifier=REFUSED["quote"], verified=True).state == "delivered"
