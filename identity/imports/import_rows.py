@@ -148,11 +148,13 @@ def row_problems(row: Any, *, takes_username: bool = True) -> list[RowProblem]:
     found = (_FIELDS[name](name, value) for name, value in row.items() if name in _FIELDS)
     problems += [problem for problem in found if problem]
     if not any(row.get(name) for name in ("email", "username", "phone_number")):
-        problems.append(RowProblem("ANY_OF_MISSING", "One of email, username and phone_number is needed."))
+        problems.append(RowProblem("ANY_OF_MISSING", "One of the members email, username and phone_number is needed."))
     if "username" in row and not takes_username:
         problems.append(RowProblem("NOT_PASSED", "The connection does not support usernames.", "username"))
     if "password_hash" in row and "custom_password_hash" in row:
-        problems.append(RowProblem("NOT_PASSED", "Only one of password_hash and custom_password_hash.", "custom_password_hash"))
+        problems.append(
+            RowProblem("NOT_PASSED", "Only one of the members password_hash and custom_password_hash is allowed.", "custom_password_hash")
+        )
     return problems
 
 

@@ -56,8 +56,8 @@ class RecordedModel(TenantOwned):
 class DeletedInParts(models.Model):
     """A row with so many dependent rows that its deletion may take several transactions.
 
-    The first transaction sets `deletion_started_at`. After that, the row cannot change, only be deleted. The document does not contain this
-    time, so the first transaction records no event of the row. The last transaction records the event of the deletion.
+    The first transaction sets `deletion_started_at`. After that, the row cannot be changed. It can only be deleted. The document does not
+    contain this time, so the first transaction records no event of the row. The last transaction records the event of the deletion.
     """
 
     deletion_started_at = models.DateTimeField(null=True, blank=True, editable=False)

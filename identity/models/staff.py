@@ -93,7 +93,7 @@ class Staff(AbstractBaseUser, PermissionsMixin):
         fits, must_renew = verified(raw_password, self.password)
         if fits and must_renew:
             self.set_password(raw_password)
-            # Cleared as Django does, so that validators do not treat the rehash as a new password.
+            # Clear the value, as Django does, so that validators do not treat the rehash as a new password.
             self._password = None  # type: ignore[assignment]  # the stubs leave it out
             self.save(update_fields=["password"])
         return fits

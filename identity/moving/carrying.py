@@ -95,7 +95,7 @@ def carriage() -> Carriage:
 
 
 def sealed_text(column: str, place: Callable[[Any], str]) -> Sealed:
-    """Declare a text column that is empty or one encrypted value."""
+    """Declare a text column that is empty or contains one encrypted value."""
     return Sealed(column, lambda row: {(): place(row)} if getattr(row, column) else {}, ~Q(**{column: ""}))
 
 

@@ -43,7 +43,7 @@ def migrations() -> list[str]:
 
 
 def refusals(archive: Archive) -> list[str]:
-    """Return a sentence for each reason why this installation cannot take the tenant. Reads only."""
+    """Return a sentence for each reason why this installation cannot take the tenant. Changes nothing."""
     facts = archive.facts
     checks = (_migrations(facts), _settings(facts), _keys(archive), _tenant(archive), _hosts(archive), _staff(archive))
     return [sentence for check in checks for sentence in check]

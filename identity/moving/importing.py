@@ -97,7 +97,7 @@ def verify(archive: Archive) -> None:
 def open_tenant(*, tenant_id: str, receipt: str) -> str:
     """Let an imported tenant run here, with the status that it had at the source; return the status.
 
-    Raises `NotFound`, and `MoveRefused` for an import that is not verified, and for a receipt that the source did not print.
+    Raises `NotFound`. Raises `MoveRefused` for an import that is not verified, and for a receipt that the source did not print.
     """
     tenant = locked_tenant(tenant_id)
     move = TenantMove.objects.filter(pk=tenant_id, direction=TenantMove.Direction.IN).first()

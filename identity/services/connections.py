@@ -228,7 +228,10 @@ def _refuse_unknown(fields: dict[str, Any]) -> None:
 
 @unit_of_work
 def change_enabled_clients(*, tenant_id: str, connection_id: str, added: Sequence[str], removed: Sequence[str]) -> Connection:
-    """Add and remove client ids. Skips ids that are already added or removed. The caller has checked the ids. Raises `NotFound`."""
+    """Add and remove client ids. The caller has checked the ids. Raises `NotFound`.
+
+    Skips ids to add that the connection has already, and ids to remove that it does not have.
+    """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     kept = [client_id for client_id in connection.enabled_clients if client_id not in removed]
     clients = kept + [client_id for client_id in dict.fromkeys(added) if client_id not in kept]

@@ -122,7 +122,7 @@ def deletion_job(tenant_id: str, target: str) -> Job | None:
 
 
 def percentage(job: Job) -> int:
-    """Return the progress of a deletion in percent. 100 only for a completed job."""
+    """Return the progress of a deletion in percent. Only a completed job has 100 percent."""
     if job.status == Job.Status.COMPLETED:
         return 100
     total = max(job.summary.get("total", 0), 1)

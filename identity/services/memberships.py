@@ -176,7 +176,7 @@ def _group(tenant_id: str, group_id: str) -> Group:
 def _check_signup(row: OrganizationConnection) -> None:
     """Refuse sign-up unless the service stores the passwords and makes new users members."""
     if row.is_signup_enabled and not (row.connection.is_database and row.assign_membership_on_login):
-        raise Invalid({"is_signup_enabled": ["Needs a database connection with assign_membership_on_login."]})
+        raise Invalid({"is_signup_enabled": ["Needs a database connection, and assign_membership_on_login must be true."]})
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

@@ -114,15 +114,15 @@ def _check(fields: dict[str, Any]) -> None:
 
 def _branding_problem(branding: dict[str, Any]) -> str | None:
     if set(branding) - {"logo_url", "colors"}:
-        return "Only logo_url and colors."
+        return "Only the members logo_url and colors are allowed."
     logo = branding.get("logo_url")
     if logo is not None and not (isinstance(logo, str) and logo.startswith("https://")):
-        return "logo_url must start with https://."
+        return "The member logo_url must start with https://."
     colours = branding.get("colors")
     if colours is None:
         return None
     if not isinstance(colours, dict) or set(colours) != _COLOURS:
-        return "colors must have exactly primary and page_background."
+        return "The member colors must have exactly two members, primary and page_background."
     if not all(isinstance(value, str) and _COLOUR.fullmatch(value) for value in colours.values()):
         return "A color is # and 3 to 8 hexadecimal digits."
     return None

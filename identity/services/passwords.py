@@ -46,7 +46,7 @@ def set_password(user: User, password: str) -> None:
 def note_leak(credential: PasswordCredential) -> bool:
     """Store that the user is notified of the breach of this password.
 
-    Return False if that is stored already, or the password has changed.
+    Returns False if this is already stored, or if the password has changed.
     """
     same = PasswordCredential.objects.filter(pk=credential.pk, leak_told_at=None, changed_at=credential.changed_at)
     return bool(same.update(leak_told_at=timezone.now()))

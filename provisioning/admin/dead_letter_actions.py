@@ -52,7 +52,7 @@ class ReasonForm(forms.Form):
 
 
 class AuditedReasonForm(ReasonForm):
-    """The reason of a decision that only the audit log stores."""
+    """The reason of a decision. Only the audit log stores the reason."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -100,7 +100,7 @@ def start(stream: EventStream, plan: Plan) -> Job:
 
 
 def _answered(stream: EventStream, options: Mapping[str, Any]) -> Job | None:
-    """Give the answer of --resume, --confirm or --decline to its job, and return the job; None without such an option."""
+    """Give the answer of --resume, --confirm or --decline to its job, and return the job. Return None if no such option was given."""
     answers: dict[str, Callable[[Job], Job]] = {
         "resume": lambda job: (
             service.resume(tenant_id=job.tenant_id, job_id=job.pk, actor=_ACTOR) if job.parameters.get("waits_for") == "resume" else job

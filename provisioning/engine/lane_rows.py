@@ -259,7 +259,7 @@ def take_oldest(stream_id: str, *, lease_seconds: float, most_attempts: int, pro
 
 
 def due_key(stream_id: str) -> str | None:
-    """Return the key of the stream's unleased lane that has been due longest, without locking it."""
+    """Return the key of the stream's unleased lane that has been due longest. Does not lock the lane."""
     row = fetch_one(DUE_KEY, {"stream": stream_id, "probe": False})
     return None if row is None else str(row[0])
 

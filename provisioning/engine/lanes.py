@@ -1,6 +1,6 @@
 """Transitions of a delivery. This module is the only writer of its state and keeps the order per stream and key.
 
-    todo --claim--> todo (leased)     the attempt is counted, the lane leased under a fresh token
+    todo --claim--> todo (leased)     the attempt is counted, the lane is leased with a new token
     leased --settle--> delivered, skipped
     leased --fail--> todo (not_before set), or dead after the last attempt; then the lane continues
     leased --release--> todo          the stream is held; the attempt does not count
@@ -69,7 +69,7 @@ def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
 
 
 def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
-    """Claim the first delivery of the stream's lane that has been due longest."""
+    """Claim the first delivery of that lane of the stream that has been due longest."""
     with transaction.atomic():
         return _claim_oldest(stream_id, is_probe=is_probe)
 
@@ -234,7 +234,10 @@ def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
 
 
 def _onward(claim: Claim, *, go_on: bool) -> Step:
-    """Claim in the same lane, otherwise in the lane that has been due longest. Without `go_on`, release the lane to other workers."""
+    """Claim the next delivery in the same lane, otherwise in the lane that has been due longest.
+
+    Without `go_on`, release the lane to other workers instead.
+    """
     if not go_on:
         return Step(is_waiting=lane_rows.leave(claim.lane_id, grace_seconds=NUDGE_GRACE_SECONDS))
     following = None if lane_rows.drop_if_empty(claim.lane_id) else _claim_in(claim.lane_id)

@@ -155,7 +155,7 @@ _UNSAID = (
     "The file ",
     "Unknown field",
     "Users have no field",
-    "Only logo_url and colors",
+    "Only the members logo_url and colors",
     "Expected some of",
     "Expected event types",
     "Expected one of failed",

@@ -1,6 +1,6 @@
 """Replaces the code of functions in a process that has already imported their module. Imports no module of the product.
 
-Importing the product takes longer than most runs of tests. So a process that has imported the product only gets the changed code of the
+Importing the product takes longer than most runs of tests. So a process that has imported the product gets only the changed code of the
 functions of a mutant. Every reference to such a function then runs the changed code. A change outside of functions, such as a change of a
 constant, requires a new import.
 """

@@ -59,7 +59,7 @@ def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
 
 
 def test_the_first_mutant_does_not_affect_the_next_run(toy: Path) -> None:
-    """Importing the toy takes a second, as the import of the product takes long.
+    """The import of the toy takes a second, because the import of the product takes long, too.
 
     The first mutant must not be planted before the import is complete. Otherwise, the import would load the
     first mutant, and the second run would contain it, too.

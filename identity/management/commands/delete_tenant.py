@@ -21,7 +21,8 @@ _LOOK_SECONDS = 1.0
 class Command(BaseCommand):
     help = (
         "Delete a tenant: its hosts answer 403 at once, all its rows are deleted, and its streams deliver the events of the deletions. "
-        "Its log is kept for its retention; purge_tenants then deletes the last rows. If the command is interrupted, the workers continue."
+        "Its log is kept for its retention; the command purge_tenants then deletes the last rows. "
+        "If delete_tenant is interrupted, the workers continue."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

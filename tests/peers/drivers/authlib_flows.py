@@ -1,6 +1,6 @@
 """Login flows with unmodified Authlib over TLS. Prints the results as one JSON object.
 
-Usage: python authlib_flows.py FILE. FILE has the same content as for openid_client.mjs. The environment variable REQUESTS_CA_BUNDLE names
+Usage: python authlib_flows.py FILE. FILE has the same content as for `openid_client.mjs`. The environment variable REQUESTS_CA_BUNDLE names
 the file of the certificate authority.
 """
 

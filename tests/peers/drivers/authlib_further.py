@@ -1,6 +1,6 @@
 """Pushed and signed requests, devices, token exchange, introspection and registration with unmodified Authlib over TLS.
 
-Prints one JSON object. Usage: python authlib_further.py FILE. FILE has the same content as for openid_client_further.mjs. The environment
+Prints one JSON object. Usage: python authlib_further.py FILE. FILE has the same content as for `openid_client_further.mjs`. The environment
 variable REQUESTS_CA_BUNDLE names the file of the certificate authority. Authlib 1.9 does not support DPoP.
 """
 

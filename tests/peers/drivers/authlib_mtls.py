@@ -1,6 +1,6 @@
 """Certificate-bound flows with unmodified Authlib through an edge that requests certificates. Prints the results as one JSON object.
 
-Usage: python authlib_mtls.py FILE. FILE has the same content as for openid_client_mtls.mjs. The environment variable REQUESTS_CA_BUNDLE
+Usage: python authlib_mtls.py FILE. FILE has the same content as for `openid_client_mtls.mjs`. The environment variable REQUESTS_CA_BUNDLE
 names the file of the certificate authority.
 """
 

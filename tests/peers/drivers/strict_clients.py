@@ -1,6 +1,6 @@
 """Code flows with unmodified pyoidc and idpyoidc over TLS. Prints the results of each library as one JSON object.
 
-Usage: python strict_clients.py FILE. FILE has the same content as for openid_client.mjs. The environment variable REQUESTS_CA_BUNDLE
+Usage: python strict_clients.py FILE. FILE has the same content as for `openid_client.mjs`. The environment variable REQUESTS_CA_BUNDLE
 names the file of the certificate authority.
 """
 
