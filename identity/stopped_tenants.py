@@ -1,6 +1,6 @@
 """The tenants that a move has stopped. No worker reads, changes or prunes their rows, because an export or an import is copying them.
 
-The workers exclude them in the statement that takes work, so that a stop takes effect with the next statement.
+The workers exclude these tenants in the statement that takes work, so that a stop takes effect with the next statement.
 """
 
 from __future__ import annotations

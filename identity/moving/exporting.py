@@ -104,7 +104,9 @@ def _untransferable(tenant_id: str) -> list[str]:
         found.append(f"{bulk} jobs for bulk acts of staff are unfinished. Start the tenant, and let the jobs end, or cancel them.")
     staff = Staff.objects.filter(tenant=tenant_id)
     if staff.filter(groups__isnull=False).exists() or staff.filter(user_permissions__isnull=False).exists():
-        found.append("Staff of the tenant have permissions of Django, which this service does not use and does not move. Remove them.")
+        found.append(
+            "Staff of the tenant have permissions of Django, which this service does not use and does not move. Remove these permissions."
+        )
     return found
 
 

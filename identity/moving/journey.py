@@ -1,4 +1,4 @@
-"""The journey key of a move: it encrypts an archive and proves who made the archive. Operators send it separately. Pure."""
+"""The journey key of a move: it encrypts an archive and proves who made it. Operators send the key separately from the archive. Pure."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def hand_over(archive: Archive) -> str:
     if move is None or tenant.status not in (Tenant.Status.STOPPED, Tenant.Status.MOVED):
         raise MoveRefused(f"The tenant {tenant.pk} is {tenant.status}; only a tenant that was stopped and exported can be handed over.")
     if str(move.archive_id) != archive.archive_id:
-        raise MoveRefused("The tenant has run since this archive was made, or the archive is not complete. Export it again.")
+        raise MoveRefused("The tenant has run since this archive was made, or the archive is not complete. Export the tenant again.")
     if tenant.status == Tenant.Status.STOPPED:
         tenant.status = Tenant.Status.MOVED
         validated_save(tenant, fields=["status"])

@@ -49,8 +49,8 @@ INDEXES = (
 def build_search_indexes(connection: Any) -> list[str]:
     """Build the missing indexes while the service runs. Returns a message for each index that cannot be built.
 
-    Must run outside a transaction. Rebuilds an index that an interrupted run has left invalid. Does not raise an error of the database: the
-    message contains its first line.
+    Must run outside a transaction. Rebuilds an index that an interrupted run has left invalid. Does not raise errors of the database: the
+    message contains the first line of the error.
     """
     return [problem for index in INDEXES if (problem := _built(connection, index))]
 

@@ -68,8 +68,8 @@ class SearchReading:
     def total(self, rows: Rows, order: ListOrder) -> int:
         """Return the number of rows: exact up to `USER_SEARCH_COUNT_LIMIT`. Above this limit, the result may be the limit plus one.
 
-        Never less than the rows up to the end of the page, plus one if more rows follow. So a client that reads the total again with each
-        page, and stops at that total, misses no row.
+        The result is never less than the number of rows up to the end of the page, plus one if more rows follow. So a client that reads the
+        total again with each page, and stops at that total, misses no row.
         """
         if self._total is not None:
             return self._total

@@ -129,7 +129,7 @@ def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *
     """Do the act on one row; a failure is rolled back for this row alone. Returns the count to increment."""
     if row is None:
         return "gone"
-    # A deleted row loses its key, so read the key before.
+    # A deleted row loses its key, so read the key before the act.
     named = {"name": str(row), "id": str(row.pk)}
     try:
         with transaction.atomic():

@@ -74,7 +74,7 @@ def delete_users(users: models.QuerySet[User], limit: int) -> int:
 
 
 def _within(limit: int, tenant_id: str, keys: list[int]) -> list[int]:
-    """Return the first users that fit into one chunk together with their memberships. At least one user."""
+    """Return the first users that fit into one chunk together with their memberships. Returns at least one user."""
     memberships = Counter(row.user_id for row in _found(tenant_id, _ORDERS["user"], {"user__in": keys}, None))  # type: ignore[attr-defined]
     rows = accumulate(1 + memberships[key] for key in keys)
     return [key for key, so_far in zip(keys, rows, strict=True) if so_far <= limit or key == keys[0]]

@@ -89,7 +89,7 @@ class Pace:
                 self.sleep(wait)
 
     def rest(self, seconds: float | None) -> None:
-        """Block all requests to the server for the seconds in its `Retry-After`."""
+        """Block all requests to the server for `seconds`, the time in the `Retry-After` of its response."""
         if self.rate is not None and seconds:
             execute(_REST, {**self._values, "seconds": seconds})
 

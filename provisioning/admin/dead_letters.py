@@ -181,7 +181,7 @@ class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], Sh
 
 
 def _is_used(title: str, letter: DeadLetter) -> bool:
-    """Tell whether the page shows the group. The groups of a decision and of a redelivery are shown only if there was one."""
+    """Tell whether the page shows the group. The group of the decision is shown only if there was a decision, and the group of the redelivery only if there was a redelivery."""
     used = {"Decision": letter.triaged_at or letter.resolved_at, "Redelivery": letter.redelivered_at}
     return bool(used.get(title, True))
 

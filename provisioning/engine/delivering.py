@@ -145,7 +145,7 @@ def _traced_run(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
 
 
 def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
-    """Run the stream's destination. Converts every exception to a `Failure`, except `NoTurn`, which it returns."""
+    """Run the stream's destination. Converts every exception to a `Failure`, but returns `NoTurn` unchanged."""
     deadline = min(settings.DELIVERY_BUDGET_SECONDS, settings.DELIVERY_LEASE_SECONDS - _LEASE_MARGIN_SECONDS)
     started = time.monotonic()
     try:

@@ -282,8 +282,8 @@ def drop_if_empty(lane_id: int) -> bool:
 def leave(lane_id: int, *, delay_seconds: float | None = 0.0, grace_seconds: float = 0.0) -> bool:
     """Release a locked lane: delete it if no delivery waits in it; otherwise make it due after the delay and return True.
 
-    The lane is queued after all lanes that are due at that time. If the delay is None, the lane keeps its position. For `grace_seconds`,
-    the sweeper assumes that a message for the lane is in the broker.
+    The lane is queued after all lanes that are due at that time. If the delay is None, the lane keeps its place in the queue. For
+    `grace_seconds`, the sweeper assumes that a message for the lane is in the broker.
     """
     if drop_if_empty(lane_id):
         return False

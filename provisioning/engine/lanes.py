@@ -141,7 +141,7 @@ def put_off(claim: Claim, *, seconds: float) -> Step:
 
 
 def give_back(claim: Claim, *, is_settled: bool = False) -> None:
-    """Release the lane of a claim that did not run or is already settled; the lane keeps its position in the queue. Raises `LeaseLost`."""
+    """Release the lane of a claim that did not run or is already settled; the lane keeps its place in the queue. Raises `LeaseLost`."""
     with transaction.atomic():
         _require_lease(claim)
         if not is_settled:

@@ -65,7 +65,10 @@ class SimpleSaml:
         return f"{self.base}/module.php/core/authenticate.php?as=default-sp"
 
     def log_in_at(self, metadata: bytes) -> None:
-        """Register an identity provider by its metadata. Users of the service provider of this installation then log in at it."""
+        """Register an identity provider by its metadata.
+
+        Users of the service provider of this installation then log in at this identity provider.
+        """
         self._know("saml20-idp-remote", metadata)
 
     def log_in_for(self, metadata: bytes) -> None:
