@@ -181,7 +181,10 @@ class DeadLetterAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[DeadLetter], Sh
 
 
 def _is_used(title: str, letter: DeadLetter) -> bool:
-    """Tell whether the page shows the group. The group of the decision is shown only if there was a decision, and the group of the redelivery only if there was a redelivery."""
+    """Tell whether the page shows the group.
+
+    The groups “Decision” and “Redelivery” are each shown only if there was such an act.
+    """
     used = {"Decision": letter.triaged_at or letter.resolved_at, "Redelivery": letter.redelivered_at}
     return bool(used.get(title, True))
 
