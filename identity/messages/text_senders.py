@@ -34,7 +34,7 @@ def text_sender(tenant_id: str, connection: Connection | None = None) -> Sender:
 
 
 def can_send_texts(tenant_id: str, connection: Connection | None = None) -> bool:
-    """Tell whether a sender is configured."""
+    """Tell whether the connection, the tenant or the platform has a sender."""
     try:
         text_sender(tenant_id, connection)
     except (TextsNotConfigured, MessageRefused):

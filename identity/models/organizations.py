@@ -77,7 +77,7 @@ class OrganizationConnection(OrganizationRelation):
 
 
 class OrganizationMember(OrganizationRelation):
-    """A user in an organization."""
+    """The membership of a user in an organization."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="organization_members")
 

@@ -48,7 +48,7 @@ class TextKey:
 
 @dataclass
 class Carriage:
-    """All declarations, by model."""
+    """The declarations of all apps about their tables, by model."""
 
     left_behind: dict[type[models.Model], str] = field(default_factory=dict)
     sealed: dict[type[models.Model], tuple[Sealed, ...]] = field(default_factory=dict)

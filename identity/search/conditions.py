@@ -101,7 +101,7 @@ class IdentityIs:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """No user can have this value."""
+    """A condition that no user meets, because no user can have the value."""
 
 
 Condition = TextIs | TextLike | TextBetween | DomainIs | ValueIs | ValueWithin | HasValue | JsonHolds | JsonLike | IdentityIs | Never

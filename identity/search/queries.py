@@ -46,7 +46,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A range; None means no bound."""
+    """The value of the field is in this range; None means no bound."""
 
     low: str | None
     high: str | None
@@ -56,7 +56,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """The field has a value."""
+    """The field has any value."""
 
 
 Matcher = Exact | Pattern | Between | Exists
@@ -79,7 +79,7 @@ class AllOf(Generic[Leaf]):
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Generic[Leaf]):
-    """True if one part is true."""
+    """True if at least one part is true."""
 
     parts: tuple[Node[Leaf], ...]
 

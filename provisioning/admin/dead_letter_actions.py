@@ -44,7 +44,7 @@ FORCE_HELP = (
 
 
 class ReasonForm(forms.Form):
-    """The reason of a decision."""
+    """The form with the reason of a decision."""
 
     reason = forms.CharField(
         max_length=triage.LONGEST_REASON, widget=forms.Textarea(attrs={"rows": 2}), help_text="Stored with the dead letter."
@@ -52,7 +52,7 @@ class ReasonForm(forms.Form):
 
 
 class AuditedReasonForm(ReasonForm):
-    """The reason of a decision. Only the audit log stores the reason."""
+    """The form with the reason of a decision. Only the audit log stores this reason."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -60,7 +60,7 @@ class AuditedReasonForm(ReasonForm):
 
 
 class RedeliveryForm(forms.Form):
-    """The reason of a redelivery."""
+    """The form with the reason of a redelivery."""
 
     reason = forms.CharField(required=False, max_length=triage.LONGEST_REASON, help_text="Stored with the dead letter.")
 
@@ -195,7 +195,7 @@ def rights_for(action: ObjectAction) -> tuple[Right, ...]:
 
 
 class DecisionForm(ReasonForm):
-    """A decision about several dead letters."""
+    """The form of a decision about several dead letters."""
 
     state = forms.ChoiceField(choices=[(state.value, label) for state, label in DECISIONS.items()], label="Decision")
     field_order = ("state", "reason")

@@ -39,7 +39,7 @@ _STREAMS_OFFERED = 50
 
 
 class SelectionRedeliveryForm(forms.Form):
-    """The parameters of a redelivery job."""
+    """The form with the parameters of a redelivery job."""
 
     rate_per_second = forms.IntegerField(
         min_value=1,

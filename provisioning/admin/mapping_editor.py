@@ -41,7 +41,10 @@ def _text(size: int) -> forms.TextInput:
 
 
 class MappingRowForm(forms.Form):
-    """One row. The service layer validates the row, so that the management interface and this page have the same rules."""
+    """The form of one row of the mapping.
+
+    The service layer validates the row, so that the management interface and this page have the same rules.
+    """
 
     path = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="SCIM path")
     source = forms.CharField(max_length=MAX_CHARACTERS, strip=True, widget=_text(38), label="Expression")
@@ -53,7 +56,7 @@ class MappingRowForm(forms.Form):
 
 
 class PreviewForm(forms.Form):
-    """The user for whom to preview the mapping, and the option that enables the Enterprise User extension."""
+    """The form of the preview: the user, and the option that enables the Enterprise User extension."""
 
     enterprise = forms.BooleanField(
         required=False,

@@ -174,8 +174,10 @@ def _key(text: str) -> int | None:
 
 
 def _page_of(user: User, *, before: int | None, after: int | None) -> tuple[list[Event], int | None, int | None]:
-    """Return one page of the user's events, newest first, the key for `before` on the older page, and the key for `after` on the newer
-    page. A key is None if there is no such page. The query uses the index by entity.
+    """Return one page of the user's events, newest first, and two keys.
+
+    The first key selects the older page with `before`, the second key selects the newer page with `after`. A key is None if there is no
+    such page. The query uses the index by entity.
     """
     events = Event.objects.filter(tenant_id=user.tenant_id, root=f"user:{user.user_id}").defer("body")
     if after is not None:

@@ -99,7 +99,7 @@ class ExecutionEndpoint(Endpoint):
 
 
 class TriggerEndpoint(Endpoint):
-    """The triggers of actions."""
+    """Lists the triggers of actions."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_action_triggers", "List the triggers of actions", _READ, 200, TRIGGERS),

@@ -24,7 +24,7 @@ CHUNK = 200
 
 @dataclass(frozen=True)
 class Order:
-    """The parameters of a redelivery: actor, reason, and whether to override newer events or to send the current profile."""
+    """The parameters of a redelivery: actor, reason, whether to override newer events, and whether to send the current profile."""
 
     actor: str
     reason: str = ""

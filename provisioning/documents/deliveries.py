@@ -1,4 +1,4 @@
-"""JSON documents of deliveries: event id, state, attempts, and the event if it failed."""
+"""JSON documents of deliveries: event id, state, attempts, and the event itself if its delivery failed."""
 
 from __future__ import annotations
 

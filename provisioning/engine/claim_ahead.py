@@ -45,8 +45,10 @@ class Ahead:
         self._settling: Claim | None = None  # The claim that the pending script settles.
 
     def start(self, claim: Claim) -> None:
-        """Send the script that makes the next claim while `claim` runs, unless a script is pending or the rules of this module do not allow
-        one."""
+        """Send the script that makes the next claim while `claim` runs.
+
+        Sends no script if a script is pending, or if the rules of this module do not allow one.
+        """
         is_unfit = claim.series_attempt > 1 or connection.in_atomic_block or not settings.DELIVERY_RETRY_DELAYS
         if self._is_under_way or self._is_alone or not self._is_wanted or is_unfit:
             return

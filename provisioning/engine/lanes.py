@@ -55,8 +55,10 @@ class Step:
 
 
 def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
-    """Claim the first delivery of one lane; return None if the lane is empty or leased to another worker, or the stream is held or
-    disabled."""
+    """Claim the first delivery of one lane.
+
+    Return None if the lane is empty or leased to another worker, or if the stream is held or disabled.
+    """
     with transaction.atomic():
         lane = lane_rows.lock_named(stream_id, key)
         if lane is None or not lane.is_delivering:

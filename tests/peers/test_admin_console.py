@@ -198,7 +198,7 @@ def test_the_numbers_in_the_table_of_a_chart_are_links(page: Page, web: WebProce
     assert page.evaluate("document.querySelectorAll('#result_list tbody tr').length") == int(count) > 0
 
 
-def test_a_user_can_select_all_matching_rows_confirm_an_action_and_follow_its_progress(page: Page, web: WebProcess, rows: Rows) -> None:
+def test_staff_can_select_all_matching_rows_and_follow_the_progress_of_an_action(page: Page, web: WebProcess, rows: Rows) -> None:
     users = [new_user(rows.of(Connection), f"u{number:03}", {"email": f"user{number}@example.test"}) for number in range(120)]
     User.objects.of(rows.tenant.pk).bulk_create(users)
     page.open(base_of(web) + reverse("admin:identity_user_changelist"))

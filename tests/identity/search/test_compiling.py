@@ -1,4 +1,4 @@
-"""How the values in a query are compiled for each kind of field: dates, numbers, booleans, JSON and identities, and invalid values."""
+"""How values in a query are compiled for each kind of field, such as dates or JSON, and how invalid values are refused."""
 
 from __future__ import annotations
 

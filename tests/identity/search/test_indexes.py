@@ -1,4 +1,4 @@
-"""The indexes of the search of users: which index a query uses, a role that may not create indexes, and the repair of indexes."""
+"""The indexes of the search of users: which index a query uses, how searches work without indexes, and how a command creates indexes."""
 
 from __future__ import annotations
 
