@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from identity.options.further_fields import OPENID_FURTHER, SAML_FURTHER
 from identity.options.guide_fields import Guide, OptionField
 
-_SHOWN_VALUES = "After you save the connection, the page Test connection shows the values to enter at the provider."
+_SHOWN_VALUES = "After you save the connection, the page “Test connection” shows the values to enter at the provider."
 _SHOWN_METADATA = (
-    "After you save the connection, the page Test connection shows the metadata of this service and the values to enter at the provider."
+    "After you save the connection, the page “Test connection” shows the metadata of this service and the values to enter at the provider."
 )
 # The fields that `authapi.upstream` fills.
 TEMPLATE_FIELDS = ("name", "nickname", "given_name", "family_name", "picture", "email")
@@ -47,7 +47,7 @@ MAPPED = OptionField(
     "attribute_map.attributes",
     "Attribute map",
     "Each row fills a field of the profile with a claim of the provider, such as ${context.tokenset.nick} for nickname. A template can "
-    "contain several claims and other text: ${context.tokenset.first} ${context.tokenset.last}. Choose Standard claims and map above.",
+    "contain several claims and other text: ${context.tokenset.first} ${context.tokenset.last}. Choose “Standard claims and map” above.",
     kind="claims",
     columns=("Template", "Field of the profile"),
     profile_fields=TEMPLATE_FIELDS,
@@ -78,7 +78,7 @@ _SAML = (
     OptionField(
         "metadataUrl",
         "Address of the metadata",
-        "The service fetches the metadata when the page Test connection or a login first needs it, and then at least once a day. Values "
+        "The service fetches the metadata when the page “Test connection” or a login first needs it, and then at least once a day. Values "
         "in the fields below replace those of the metadata.",
         kind="address",
     ),
@@ -93,11 +93,11 @@ _SAML = (
     OptionField(
         "signingCert",
         "Certificate of the provider",
-        "In PEM format. Verifies the signatures of the provider. Required without metadata.",
+        "In PEM format. Verifies the signatures of the provider. Required if there is no metadata.",
         kind="area",
     ),
     OptionField(
-        "user_id_attribute", "Attribute that identifies the user", "The user id contains its value. Empty: the NameID of the assertion."
+        "user_id_attribute", "Attribute that identifies the user", "The user id contains its value. Empty: the value of the NameID is used."
     ),
     _ATTRIBUTES,
     OptionField(
@@ -144,8 +144,8 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
         "Okta",
         (OptionField("domain", "Okta domain", "Such as example.okta.com.", is_required=True), *_OPENID),
         (
-            "Choose Applications, Create App Integration, OIDC, Web Application.",
-            "Enter the callback address under Sign-in redirect URIs.",
+            "Choose “Applications”, then “Create App Integration”, “OIDC” and “Web Application”.",
+            "Enter the callback address under “Sign-in redirect URIs”.",
         ),
     ),
     "samlp": Guide("SAML", _SAML, (_SHOWN_METADATA,), callback="named"),
@@ -167,7 +167,9 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
                 kind="address",
             ),
             OptionField(
-                "user_id_attribute", "Claim that identifies the user", "The user id contains its value. Empty: the NameID of the assertion."
+                "user_id_attribute",
+                "Claim that identifies the user",
+                "The user id contains its value. Empty: the value of the NameID is used.",
             ),
             _ATTRIBUTES,
             _TRUST,

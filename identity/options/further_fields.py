@@ -67,7 +67,7 @@ SAML_FURTHER = (
     OptionField(
         "entityId",
         "Entity id of this service",
-        "If empty, the service uses the entity id that the page Test connection shows.",
+        "If empty, the service uses the entity id that the page “Test connection” shows.",
         is_further=True,
     ),
     OptionField(

@@ -36,12 +36,12 @@ EXPRESSION_FIELDS = (
     *("user_id", "email", "email_verified", "name", "nickname", "given_name", "family_name", "picture"),
     *("phone_number", "phone_number_verified"),
 )
-_REGISTER = "Open App registrations and choose New registration."
+_REGISTER = "Open “App registrations” and choose “New registration”."
 _DIRECTORY_STEPS = (
-    "Enter the callback address as a redirect URI of the platform Web.",
-    "Copy the Application (client) ID. Create a secret under Certificates & secrets and copy its value, not its id.",
-    "For verified addresses, add the optional claim xms_edov to the id token. Other addresses count as unverified, because a directory "
-    "can write any address into its tokens.",
+    "Enter the callback address as a redirect URI of the platform “Web”.",
+    "Copy the “Application (client) ID”. Create a secret under “Certificates & secrets” and copy its value, not its id.",
+    "To get verified addresses, add the optional claim xms_edov to the id token. "
+    "Without this claim, addresses count as unverified, because a directory can write any address into its tokens.",
 )
 _SOCIAL: Mapping[str, Guide] = {
     "google-oauth2": Guide(
@@ -67,8 +67,8 @@ _SOCIAL: Mapping[str, Guide] = {
             UPSTREAM,
         ),
         (
-            "Create an OAuth client ID of the type Web application.",
-            "Enter the callback address under Authorized redirect URIs.",
+            "Create an OAuth client ID of the type “Web application”.",
+            "Enter the callback address under “Authorized redirect URIs”.",
             "Publish the consent screen. Otherwise, only test users can log in.",
         ),
         "https://console.cloud.google.com/apis/credentials",
@@ -77,9 +77,9 @@ _SOCIAL: Mapping[str, Guide] = {
         "GitHub",
         (*_client(), _scope("read:user user:email"), UPSTREAM),
         (
-            "Choose New OAuth App under OAuth Apps. A GitHub App works as well if it has read access to Email addresses.",
-            "Enter the callback address as Authorization callback URL.",
-            "Choose Generate a new client secret.",
+            "Choose “New OAuth App” under “OAuth Apps”. A GitHub App works as well if it has read access to “Email addresses”.",
+            "Enter the callback address as “Authorization callback URL”.",
+            "Choose “Generate a new client secret”.",
         ),
         "https://github.com/settings/developers",
     ),
@@ -88,7 +88,7 @@ _SOCIAL: Mapping[str, Guide] = {
         (*_client("Application (client) ID"), _scope("openid profile email"), UPSTREAM),
         (
             _REGISTER,
-            "As supported account types, choose accounts in any organizational directory and personal Microsoft accounts.",
+            "As “Supported account types”, choose accounts in any organizational directory and personal Microsoft accounts.",
             *_DIRECTORY_STEPS,
         ),
         "https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade",
@@ -117,7 +117,7 @@ _SOCIAL: Mapping[str, Guide] = {
             _scope("openid profile email"),
             UPSTREAM,
         ),
-        (_REGISTER, "As supported account types, choose accounts in this organizational directory only.", *_DIRECTORY_STEPS),
+        (_REGISTER, "As “Supported account types”, choose accounts in this organizational directory only.", *_DIRECTORY_STEPS),
         "https://entra.microsoft.com/#view/Microsoft_AAD_RegisteredApps/ApplicationsListBlade",
     ),
     "apple": Guide(
@@ -131,11 +131,11 @@ _SOCIAL: Mapping[str, Guide] = {
             UPSTREAM,
         ),
         (
-            "Register an App ID with Sign in with Apple, and a Services ID for it.",
-            "Configure Sign in with Apple at the Services ID: enter the host of the callback address as domain, and the callback address "
+            "Register an App ID with the capability “Sign in with Apple”, and a Services ID for this App ID.",
+            "Configure “Sign in with Apple” at the Services ID: enter the host of the callback address as domain, and the callback address "
             "as return URL. Apple accepts https only.",
-            "Register a key with Sign in with Apple and download it. Apple offers the download only once.",
-            "Register the addresses that send mail to your users with the private email relay. Otherwise Apple drops this mail.",
+            "Register a key for “Sign in with Apple” and download the key. Apple offers the download only once.",
+            "At the private email relay of Apple, register the addresses that send mail to your users. Otherwise Apple drops this mail.",
         ),
         "https://developer.apple.com/account/resources/identifiers/list/serviceId",
     ),
@@ -148,10 +148,10 @@ _SOCIAL: Mapping[str, Guide] = {
             UPSTREAM,
         ),
         (
-            "Create an app with the use case Facebook Login.",
-            "Enter the callback address under Valid OAuth Redirect URIs.",
-            "Request the permission email. Facebook does not say whether an address is verified, so no address counts as verified.",
-            "You can enable Require App Secret under Advanced: the service adds the proof of the app secret to every call.",
+            "Create an app with the use case “Facebook Login”.",
+            "Enter the callback address under “Valid OAuth Redirect URIs”.",
+            "Request the permission “email”. Facebook does not say whether an address is verified, so no address counts as verified.",
+            "You can enable “Require App Secret” under “Advanced”: the service adds the proof of the app secret to every call.",
         ),
         "https://developers.facebook.com/apps",
     ),
@@ -159,8 +159,8 @@ _SOCIAL: Mapping[str, Guide] = {
         "LinkedIn",
         (*_client(), _scope("openid profile email"), UPSTREAM),
         (
-            "Create an app and add the product Sign In with LinkedIn using OpenID Connect.",
-            "Enter the callback address under Auth, Authorized redirect URLs for your app.",
+            "Create an app and add the product “Sign In with LinkedIn using OpenID Connect”.",
+            "Enter the callback address under “Auth”, “Authorized redirect URLs for your app”.",
         ),
         "https://www.linkedin.com/developers/apps",
     ),
