@@ -26,7 +26,7 @@ To repair the differences:  manage.py provision synchronize est_...
 
 Exit status
   {DONE}    no differences
-  {FAILED}    differences were found, or users failed"""
+  {FAILED}    differences were found, or some users could not be compared"""
 _DRIFT = ("missing", "different", "extra", "ambiguous", "failed")
 
 

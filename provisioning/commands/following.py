@@ -132,7 +132,9 @@ def _status(job: Job, stderr: OutputWrapper, how_to_resume: str) -> int:
         return FAILED if job.summary.get("outcomes", {}).get("failed") else DONE
     stderr.write(job.status_details)
     if waits_for == "confirmation":
-        stderr.write(f"To allow them:     {how_to_resume} --confirm {job.pk}\nTo keep them:      {how_to_resume} --decline {job.pk}")
+        stderr.write(
+            f"To delete these accounts:  {how_to_resume} --confirm {job.pk}\nTo keep these accounts:    {how_to_resume} --decline {job.pk}"
+        )
     else:
         stderr.write(f"After fixing the cause:  {how_to_resume} --resume {job.pk}")
     return WAITS

@@ -1,4 +1,4 @@
-"""Exports dead letters as JSON lines or CSV, without the events, and without formulas that a spreadsheet would run."""
+"""Exports dead letters as JSON lines or CSV, without their events. No cell of a CSV is a formula that a spreadsheet would run."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_job_never_selects_rows_of_other_tenants(tenant: Tenant, staff: Staff,
     assert blocked(tenant) == 0
 
 
-def test_keys_of_rows_of_another_tenant_count_as_missing_rows(tenant: Tenant, staff: Staff, people: list[User]) -> None:
+def test_keys_of_another_tenant_count_as_missing_rows(tenant: Tenant, staff: Staff, people: list[User]) -> None:
     """A job does not trust its stored keys: it searches for the rows with these keys only in its own tenant."""
     other = new_tenant("other")
     foreign = started(tenant, staff)

@@ -212,7 +212,7 @@ def test_each_value_of_an_unfinished_setup_is_in_view_on_a_phone(page: Page, web
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-def test_the_link_that_adds_an_object_is_beside_the_field_that_chooses_one(page: Page, web: WebProcess, width: int) -> None:
+def test_the_link_that_adds_an_object_is_beside_the_field_that_chooses_the_object(page: Page, web: WebProcess, width: int) -> None:
     page.show_as(width=width)
     page.open(base_of(web) + reverse("admin:identity_organizationmember_add"))
     page.until("document.querySelectorAll('.related-widget-wrapper .select2-container').length === 2")

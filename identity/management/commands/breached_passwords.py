@@ -24,16 +24,16 @@ The list of passwords that were found in breaches of other services.
 
 It is one file at BREACHED_PASSWORDS_FILE, shared by all web processes and tenants of this host. The file contains truncated digests, 6
 bytes for each password, and is searched on the disk: processes do not load it. Copy it to each host that runs web processes. Without a list
-no password is refused. Tenants decide what happens to a password in the list: Sign-in settings of the admin, or PATCH
-/attack-protection/breached-password-detection.
+no password is refused. Tenants decide what happens to a password in the list. They set this under Sign-in settings in the admin, or with
+PATCH /attack-protection/breached-password-detection.
 
-  manage.py breached_passwords import pwnedpasswords.txt   one sorted file, lines DIGEST:COUNT of SHA-1
-  manage.py breached_passwords import ranges/              a directory of 00000.txt to FFFFF.txt, lines SUFFIX:COUNT
+  manage.py breached_passwords import pwnedpasswords.txt   one sorted file with lines DIGEST:COUNT (SHA-1)
+  manage.py breached_passwords import ranges/              a directory with 00000.txt to FFFFF.txt, lines SUFFIX:COUNT
   manage.py breached_passwords refresh                     fetch each range from BREACHED_PASSWORDS_URL
-  manage.py breached_passwords status                      whether there is a list, how long it is, and how old
+  manage.py breached_passwords status                      whether there is a list, how many passwords it has, and how old it is
 
 A complete new list replaces the old one in one step, and running processes use it within a second. If a run is stopped, run the
-command again: it resumes. A list of 900 million passwords takes 5.4 GB, and as much again while it is built. For a smaller list,
+command again to resume it. A list of 900 million passwords takes 5.4 GB, and another 5.4 GB while it is built. For a smaller list,
 leave out rare passwords: --at-least 10.
 """
 

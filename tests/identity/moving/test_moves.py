@@ -155,7 +155,7 @@ def test_the_journey_key_cannot_be_stored_inside_the_archive(populated: Tenant, 
     assert archives.read_or_make_key(tmp_path / "key", archive=tmp_path / "a") == (key, False)
 
 
-def test_a_path_that_cannot_be_written_is_named_and_the_export_can_run_again(populated: Tenant, tmp_path: Path) -> None:
+def test_the_error_names_a_path_that_cannot_be_written(populated: Tenant, tmp_path: Path) -> None:
     stopped(populated)
     (tmp_path / "file").touch()
     place, key, within = str(tmp_path / "a"), str(tmp_path / "key"), str(tmp_path / "file" / "x")
@@ -306,7 +306,7 @@ def test_a_killed_import_continues_after_the_last_part_that_it_read(populated: T
         assert TenantMove.objects.get(pk=populated.pk).is_verified
 
 
-def test_an_import_that_was_interrupted_is_removed_without_a_trace(populated: Tenant, target: Target, tmp_path: Path) -> None:
+def test_the_removal_of_an_interrupted_import_leaves_no_row(populated: Tenant, target: Target, tmp_path: Path) -> None:
     archive = exported(populated, tmp_path / "archive")
     with target.here():
         with pytest.raises(Killed):
@@ -323,7 +323,7 @@ def test_an_import_that_was_interrupted_is_removed_without_a_trace(populated: Te
         assert User.objects.of(populated.pk).count() == 5
 
 
-def test_rows_that_differ_from_the_source_are_found(populated: Tenant, target: Target, tmp_path: Path) -> None:
+def test_the_import_finds_rows_that_differ_from_the_source(populated: Tenant, target: Target, tmp_path: Path) -> None:
     archive = exported(populated, tmp_path / "archive")
 
     def change(table: str, _rows: int) -> None:
