@@ -76,7 +76,7 @@ class ApiClient:
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Accepts only `Authorization: Bearer` or `DPoP` with an access token for the management interface."""
+    """Accepts only access tokens for the management interface, in a header `Authorization: Bearer` or `Authorization: DPoP`."""
 
     def authenticate(self, request: Request) -> tuple[ApiClient, VerifiedToken]:
         kind, _, token = request.headers.get("Authorization", "").partition(" ")

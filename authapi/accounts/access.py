@@ -60,7 +60,7 @@ def update_refresh_token_metadata(*, tenant_id: str, wire_id: str, metadata: dic
 
 @unit_of_work
 def withdraw_consent(consent: Consent) -> None:
-    """Delete the consent of a user to a client at one API, and revoke the refresh tokens based on it. Idempotent."""
+    """Delete the consent of a user to a client at one API, and revoke the refresh tokens that depend on this consent. Idempotent."""
     lock_rows(Consent, [consent.pk])
     user, client = consent.user, consent.client
     revoke_refresh_tokens(tenant_id=consent.tenant_id, user_id=user.pk, client_id=client.client_id, audience=consent.audience)

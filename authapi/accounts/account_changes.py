@@ -22,7 +22,7 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
 
     Unblocking also ends sessions: a login that was in progress when the user was blocked may have begun a session after the other sessions
     had ended.
-    A new email address ends sessions only, and only if this service manages the address. Refresh tokens stay valid, because they give an
+    A change of the email address ends the sessions if this service manages the address. It revokes no refresh tokens, because they give an
     application access while the user is absent.
     """
     if "blocked" in changed:

@@ -26,7 +26,7 @@ LONGEST_RATE_MS = 30 * 86_400_000
 
 @unit_of_work
 def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Replace the given settings of suspicious addresses. The settings of each stage (such as login) are merged. Raises `Invalid`.
+    """Change the given settings of suspicious addresses; other settings, also within a stage (such as login), stay. Raises `Invalid`.
 
     The counts of attempts are kept, so the new limits also apply to IP addresses that are already blocked.
     """
@@ -44,9 +44,9 @@ def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettin
 
 @unit_of_work
 def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Replace the given settings of breached passwords. The settings of each stage (such as sign-up) are merged.
+    """Change the given settings of breached passwords. Other settings, also within a stage (such as sign-up), keep their values.
 
-    Raises `Invalid`, and `NotSupported` for the method `enhanced`: the service has only the list of the operator.
+    Raises `Invalid`, and `NotSupported` if `method` is `enhanced`: the service uses only the list of the operator.
     """
     if changes.get("method", "standard") != "standard":
         raise NotSupported("Not supported: breached passwords are looked up only in the list of the operator (method standard).")

@@ -26,7 +26,7 @@ MEMORY = timedelta(days=30)
 
 @dataclass(frozen=True)
 class Count:
-    """The failure count of one attempt. Its lock is held until the transaction ends."""
+    """The failure count that applies to one attempt. The count is locked until the transaction ends."""
 
     connection: Connection
     identifier: str

@@ -34,7 +34,8 @@ _LONGEST_ADDRESS = 2048
 
 @dataclass(frozen=True)
 class WayBack:
-    """Where the browser is sent after the link was used: to `result_url`, with the outcome as parameters, or to the login of `client`."""
+    """Where the browser is sent after the link was used: to `result_url` with the outcome as parameters, if set, or to the login of
+    `client`."""
 
     result_url: str = ""
     tells_email: bool = False

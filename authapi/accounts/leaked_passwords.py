@@ -53,7 +53,7 @@ class LeakRules:
 
 
 def leak_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings under their API names, with defaults."""
+    """Return the settings under their API names. Missing settings get their defaults."""
     stored: dict[str, Any] = row.attack_protection.get("breached_password_detection", {}) if row is not None else {}
     stages = {name: {**default, **stored.get("stage", {}).get(name, {})} for name, default in DEFAULTS["stage"].items()}
     return {**DEFAULTS, **stored, "stage": stages}

@@ -81,8 +81,8 @@ def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = ""
     """Set a new password for the user of a link, once. A mailed link also verifies the email address, because the user received it there.
 
     A link that an application delivered verifies the address only if the application requested it. Receivers of the signal
-    `password_changed` end sessions, refresh tokens, blocks and other links. Raises the errors of `usable`, and `PasswordTooWeak`, after
-    which the link still works.
+    `password_changed` end sessions, refresh tokens, blocks and other links. Raises the errors of `usable`, and `PasswordTooWeak`. After
+    `PasswordTooWeak`, the link still works.
     """
     try:
         ticket = _set_new_password(tenant_id, secret, password, ip, user_agent)

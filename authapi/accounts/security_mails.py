@@ -43,13 +43,13 @@ def ask_for_mail(job: Job) -> bool:
 
 @effect_of(Job.Type.LEAKED_PASSWORD_EMAIL)
 def mail_leak(job: Job) -> Pause | None:
-    """Warn the user about the breach."""
+    """Warn the user that the password was found in a breach."""
     return _mail(job, LEAKED)
 
 
 @effect_of(Job.Type.NEW_DEVICE_EMAIL)
 def mail_new_device(job: Job) -> Pause | None:
-    """Warn the user about the login."""
+    """Warn the user about a login in an unknown browser."""
     return _mail(job, NEW_DEVICE)
 
 

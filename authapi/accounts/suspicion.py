@@ -66,7 +66,7 @@ class Suspicion:
 
 
 def suspicion_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings under their API names, with defaults."""
+    """Return the settings under their API names. Missing settings get their defaults."""
     stored: dict[str, Any] = row.attack_protection.get("suspicious_ip_throttling", {}) if row is not None else {}
     stages = {name: {**default, **stored.get("stage", {}).get(name, {})} for name, default in DEFAULTS["stage"].items()}
     return {**DEFAULTS, **stored, "stage": stages}
@@ -122,7 +122,8 @@ def _lift(tenant_id: str, address: str) -> None:
 
 
 def _applies(rules: Suspicion, ip: str) -> bool:
-    # A trusted proxy that does not forward the IP addresses of clients hides many clients. They must not count as one suspicious address.
+    # A trusted proxy that does not forward the IP addresses of clients hides many clients. These clients must not count as one suspicious
+    # address.
     is_hidden = compiled(settings.TRUSTED_PROXIES).has(ip)
     return (rules.blocks or rules.notifies) and bool(counted_address(ip)) and not is_hidden and not is_listed(ip, rules.allowlist)
 

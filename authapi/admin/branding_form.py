@@ -236,7 +236,7 @@ class LooksForm(ShowsValues, forms.Form):
         }
 
     def findings(self) -> list[Finding]:
-        """Return the colors that the pages correct."""
+        """Return the colors that the pages replace because their contrast is too low."""
         return findings(self.theme()) if self.is_bound and self.is_valid() else findings(self._theme)
 
     def notices(self) -> dict[str, str]:

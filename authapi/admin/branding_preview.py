@@ -37,7 +37,7 @@ _SHEET = "theme/hosted.css"
 
 
 class PreviewForm(forms.Form):
-    """The options of the preview: color mode, screen width and page."""
+    """The options of the preview: color mode, screen width, and which page it shows."""
 
     mode = forms.ChoiceField(choices=_MODES, initial="light", widget=forms.RadioSelect, required=False, label="Color mode")
     device = forms.ChoiceField(choices=_DEVICES, initial="desktop", widget=forms.RadioSelect, required=False)

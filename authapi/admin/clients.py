@@ -224,7 +224,8 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
             kind = _kind_of(request, None)
             context["kind_of_client"] = kind
             if kind is not None:
-                # Any button to save leads to a page about the new client, so a button to add another client would have no effect.
+                # After a client is saved, every button leads to a page about this client. So the button "Save and add another" would have
+                # no effect.
                 context["show_save_and_add_another"] = False
             return super().render_change_form(request, context, *args, **kwargs)
         shown = next(tab.label for tab in self._tabs_of(request) if tab.is_current)

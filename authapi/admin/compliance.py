@@ -15,7 +15,7 @@ LEVEL_CHOICES = (
     ("fapi2_sp_pkj_mtls", "FAPI 2 Security Profile, authentication by private_key_jwt"),
     ("fapi2_sp_mtls_mtls", "FAPI 2 Security Profile, authentication by certificate"),
 )
-# Form fields by the name of the member of the management interface. A field that is not listed has the name of the member.
+# The form field for each member of the management interface. If a member is not listed, its field has the same name.
 FIELDS = {
     "client_authentication_methods": "token_endpoint_auth_method",
     "jwt_configuration": "alg",

@@ -314,7 +314,8 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return () if obj is None else ("id", "tenant", "identifier", "scopes_in_lines", "is_system", "created_at", "updated_at")
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
-        """Require a proof for a new secret, like the action that replaces it, and for a new algorithm, which can delete the secret."""
+        """Require a proof for a new secret, as the action that replaces the secret does, and for a new algorithm, because it can delete the
+        secret."""
         if super().wants_proof(request, object_id):
             return True
         row = None if object_id is None else self.get_object(request, unquote(object_id))

@@ -1,4 +1,4 @@
-"""Admin pages of short-lived rows: pushed requests, logins and logouts in progress, mailed links and codes, used assertions."""
+"""Admin pages of rows that are soon deleted: pushed requests, logins and logouts in progress, mailed links and codes, used assertions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sign-in log in the admin: it is searched with an index and paged by key, and shows the reasons of failures in words."""
+"""The sign-in log in the admin. Searches use an index, pages begin after a key, and the reasons of failures are shown in words."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class LogSearch(forms.Form):
 
 
 class LogChangeList(ChangeList):
-    """Django's list page, with the rows and the search of the log. A page begins after a key, without a count and an offset."""
+    """Django's list page, with the rows and the search of the log. A page begins after a given key, so it needs no offset, and no count of
+    all rows."""
 
     search: LogSearch
     page: LogPage

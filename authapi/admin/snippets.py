@@ -37,7 +37,7 @@ class Setup:
     user_audience: str = ""
     # The signature algorithm of the client's key; empty for a client that authenticates without a key.
     algorithm: str = ""
-    # Where the TLS edge of a custom domain requests certificates; empty if the tenant has no such edge.
+    # The base URL of a custom domain whose TLS edge requests certificates; empty if the tenant has no such domain.
     certificate_base: str = ""
     # Whether the service accepts only pushed or signed authorization requests of the client.
     has_strict_logins: bool = False

@@ -39,7 +39,8 @@ def client_resource(client: Client, *, secret: str | None = None) -> dict[str, A
         "global": client.is_global,
         "is_first_party": client.is_first_party,
         "grant_types": client.grant_types,
-        # Leave `token_endpoint_auth_method` out if the client authenticates with keys or certificates: another member names that method.
+        # Leave `token_endpoint_auth_method` out if the client authenticates with keys or certificates: `client_authentication_methods`
+        # names these.
         **({} if client.proof_method else {"token_endpoint_auth_method": client.token_endpoint_auth_method}),
         **_DEFAULTS,
         **client.settings,
@@ -88,14 +89,15 @@ def columns_of(body: dict[str, Any], *, has_methods: bool = False, present: Mapp
 
 
 def _without_old_names(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body with `oidc_backchannel_logout` renamed to `oidc_logout`. If both are sent, `oidc_logout` applies."""
+    """Return the body with the member `oidc_backchannel_logout` renamed to `oidc_logout`. If both members are sent, `oidc_logout`
+    applies."""
     newer = dict(body)
     older = newer.pop("oidc_backchannel_logout", _MISSING)
     return newer if older is _MISSING else {"oidc_logout": older, **newer}
 
 
 def _kept(name: str, value: Any) -> Any:
-    """Return a setting in its stored form: add-ons that are off are left out."""
+    """Return a setting in its stored form: without the add-ons that are off."""
     return {addon: settings for addon, settings in value.items() if settings is not None} if name == "addons" and value else value
 
 

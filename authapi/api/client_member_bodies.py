@@ -1,4 +1,5 @@
-"""Request bodies of a client: the members that deployment tools send back. `client_promises` decides which values are accepted."""
+"""Members of the request bodies of clients that deployment tools read and send back. `client_promises` decides which values are
+accepted."""
 
 from __future__ import annotations
 

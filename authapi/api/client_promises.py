@@ -13,21 +13,22 @@ from foundation.api.refusals import not_supported
 Members = Mapping[str, Any]
 # Add-ons that this service implements, with their own settings and protocols.
 SERVED_ADDONS = frozenset({"samlp", "wsfed"})
-# The only accepted values, by member. `custom_login_page_on` is not listed: both values have no effect without a custom page, and
-# custom pages are refused. `sso`, `form_template` and `encryption_key` are not listed either: they are settings of refused features.
+# For each of these members, the only values that the service accepts. `custom_login_page_on` is not listed: both values have no effect
+# without a custom page, and custom pages are refused. `sso`, `form_template` and `encryption_key` are not listed either: they are settings
+# of refused features.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),
     # Users name their organization. No page finds an organization by email address.
     "organization_discovery_methods": (None, ["organization_name"]),
-    # No page lets users confirm a callback, so `true` (skip the confirmation) is the actual behavior.
+    # No page asks users to confirm a callback, so only `true` (skip the confirmation) describes the actual behavior.
     "skip_non_verifiable_callback_uri_confirmation_prompt": (None, True),
     "third_party_security_mode": (None, "permissive"),
     "redirection_policy": (None, "allow_always"),
     **dict.fromkeys(("token_vault_privileged_access", "express_configuration", "my_organization_configuration"), (None, {})),
     **dict.fromkeys(("b2b_integration_configuration", "oidc_support"), (None, {})),
 }
-# Objects with switches. A switch that is on needs a feature that this service does not have.
+# Objects of switches (boolean members). A switch that is true needs a feature that this service does not have.
 _SWITCHED_ON = ("native_social_login", "fedcm_login", "anonymous_sessions", "identity_assertion_authorization_grant")
 
 

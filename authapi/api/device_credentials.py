@@ -42,7 +42,8 @@ _ID = re.compile("dcr_[A-Za-z0-9]{16}|rt_[A-Za-z0-9]{22}")
 
 
 class KeyToRegister(Closed):
-    """The public key of a device. With a user's token, the key belongs to that user. With a machine's token, the body names the user."""
+    """The public key of a device. If the request has the token of a user, the key belongs to that user. If it has the token of a machine,
+    the body names the user."""
 
     device_name = Text(max_length=255)
     type = serializers.ChoiceField(choices=[_PUBLIC_KEY])

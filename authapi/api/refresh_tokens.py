@@ -42,7 +42,8 @@ class RefreshTokenToChange(Closed):
 
 
 class RefreshTokensToRevoke(Closed):
-    """Selects tokens by their ids, or by user, by client, or by both. A selection without ids can be limited to one API."""
+    """Selects tokens by their ids; or by user, by client, or by user and client together. A selection without ids can be limited to one
+    API."""
 
     ids = ListOf(required=False, child=Text(max_length=30), min_length=1, max_length=_MOST_IDS)
     user_id = user_id(required=False)

@@ -23,7 +23,7 @@ _FILTERS = {"user_id": "user__user_id", "client_id": "client__client_id", "audie
 
 
 class UserGrantEndpoint(Endpoint):
-    """Consents of users. Deleting a consent also revokes the refresh tokens based on it."""
+    """Consents of users. Deleting a consent also revokes the refresh tokens that depend on it."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_grants", "List the consents of users", ("read:grants",), 200, USER_GRANTS, parameters=GRANT_PARAMETERS),

@@ -1,7 +1,7 @@
 """Client authentication: finds the registered client of a request and checks the one method for which the client is registered.
 
 Each method is a module that extracts the credential of a request. `METHODS` lists them in the order in which they are tried. The last two
-methods, a forwarded certificate and the id of a public client, only apply to requests without another credential.
+methods, a forwarded certificate and the id of a public client, apply only to requests that have no other credential.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ class RemoteKeys:
     def get(self, tenant_id: str, address: str, *, kid: str | None, algorithm: str) -> tuple[RemoteKey, ...]:
         """Return the keys that match the header of a token; empty if the set contains no such key.
 
-        Raises `KeysUnavailable` if no cached key matches, and the fetch fails or too many requests wait. Also raises it if no usable set is
-        cached, and a fetch has just failed.
+        If no cached key matches, this call waits for a fetch. It raises `KeysUnavailable` if the fetch fails, or if too many requests wait.
+        It also raises `KeysUnavailable` if no usable set is cached and the last fetch has just failed.
         """
         now = self._clock()
         with self._lock:

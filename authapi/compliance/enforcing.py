@@ -62,7 +62,7 @@ def client_shape(client: Client, *, proofs: Iterable[ClientCredential], request_
 def interaction_headers(headers: Mapping[str, str], level: str, *, makes_one: bool = False) -> dict[str, str]:
     """Return the header that links a response to its request in the logs of both sides, if the level requires it.
 
-    An id that is not a UUID is not repeated (FAPI 1.0 Baseline, 6.2.1). With `makes_one`, a response without such an id
+    The response repeats the id of the request only if it is a UUID (FAPI 1.0 Baseline, 6.2.1). Otherwise, with `makes_one`, the response
     gets a new id.
     """
     if not has(level, INTERACTION_IDS):

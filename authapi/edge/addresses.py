@@ -67,8 +67,8 @@ def compiled(proxies: Collection[str]) -> Proxies:
 def origin_of(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> Origin:
     """Return the nearest address that is not a trusted proxy, with its keys. `X-Forwarded-For` is used only behind trusted proxies.
 
-    An entry of the header that is not an address ends the chain. The key of an untrusted peer is the address of the peer. The header of
-    such a peer is ignored.
+    An entry of the header that is not an address ends the chain. If the peer is not a trusted proxy, its header is ignored, and the key is
+    the address of the peer.
     """
     proxies = compiled(trusted_proxies)
     if not proxies.has(peer):

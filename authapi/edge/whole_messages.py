@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 # Returns the whole request body if it has already arrived, otherwise None.
 BODY = "identity.body"
-# Writes a complete response (status, headers, body) with one call. Returns False, with nothing written, if `send` must be used.
+# Writes a complete response (status, headers, body) with one call. If the caller must use `send` instead, it writes nothing and returns
+# False.
 ANSWER = "identity.answer"
 
 TakeBody = Callable[[], bytes | None]

@@ -23,7 +23,7 @@ from identity.services.failures import Conflict, NotFound
 
 @dataclass(frozen=True)
 class Association:
-    """An unconfirmed factor. Its secrets are shown only once. Fields that this kind of factor does not have are empty."""
+    """An unconfirmed factor. Its secrets are shown only once. A field is empty if this kind of factor does not have it."""
 
     factor: EnrolledFactor
     secret: str = field(default="", repr=False)
@@ -81,7 +81,8 @@ def confirm_address(prover: Prover, challenge: FactorChallenge, code: str) -> Pr
 
 
 def confirm_sent(prover: Prover, factor: EnrolledFactor, code: str, *, challenge: FactorChallenge | None = None) -> Proven:
-    """Confirm a phone or email address with a code of the latest messages, or only of the message that `challenge` names.
+    """Confirm a phone or email address with a code from one of the latest messages. With `challenge`, only the code of that message is
+    accepted.
 
     Raises `WrongProof` and `TooManyGuesses`.
     """

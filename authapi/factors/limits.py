@@ -1,6 +1,6 @@
 """Rate limits for sending and guessing codes of factors. The limits are low, because a guessing attacker already has the first factor.
 
-An attacker who uses up the limits for guesses locks the user out of new browsers only: a browser in which the user has logged in before
+An attacker who uses up the limits for guesses locks the user out only in new browsers: a browser in which the user has logged in before
 has its own limit for guesses. The limits for sending codes are the same in all browsers.
 """
 

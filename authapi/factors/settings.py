@@ -47,7 +47,7 @@ def factor_settings(tenant_id: str) -> FactorSettings:
 
 
 def factor_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the settings by name, with defaults."""
+    """Return the settings by name. Missing settings get their defaults."""
     return {**DEFAULTS, **(row.second_factors if row is not None else {})}
 
 

@@ -22,7 +22,7 @@ CLIENT_MEMBER = "authorization_details_types"
 
 
 def requested_details(request: TokenRequest) -> tuple[Detail, ...]:
-    """Return the details of a token request, from JSON text or a list in a JSON body; empty if the request has none.
+    """Return the details of a token request: JSON text, or a list in a JSON body. Empty if the request has no details.
 
     Raises `RequestRefused`.
     """

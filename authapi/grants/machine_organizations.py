@@ -1,4 +1,5 @@
-"""Machine tokens for one organization: the organization in the request, and the check that the client's grant covers it (contract, 4.5)."""
+"""Machine tokens for one organization: finds the organization that a request means, and checks that the client's grant covers it (contract,
+4.5)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from foundation.memory.ttl_cache import Cold
 
 
 async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
-    """Store and commit the exchange. Return the answer, and the functions that sign its tokens, by the member that contains the token.
+    """Store and commit the exchange. Return the answer and, for each member that will contain a token, the function that signs the token.
 
     Raises `Cold` or `RequestRefused` before any change. Raises `Unanswered` if it is unknown whether the exchange was committed.
     """

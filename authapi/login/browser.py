@@ -37,7 +37,7 @@ def see_other(request: HttpRequest, address: str) -> HttpResponse:
 def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> HttpResponse:
     """Return a page whose form posts itself to `address`. If scripts are off, the user presses the button of the page.
 
-    Later redirects lead to URLs that this function cannot know, and in a logout back to this host. If this host itself runs
+    Later redirects lead to URLs that this function cannot know; in a logout, they also lead back to this host. So if this host itself runs
     without TLS, the content policy allows URLs without TLS, too.
     """
     answer = render(request, "hosted/form_post.html", {"action": address, "fields": fields})

@@ -90,7 +90,7 @@ def test_a_move_carries_each_table_after_the_tables_that_the_table_refers_to() -
                 assert order.index(other) < order.index(table.name), f"{table.name}.{row_field.column}"
 
 
-def test_a_column_that_a_move_clears_or_sets_only_later_is_nullable() -> None:
+def test_a_column_that_a_move_clears_or_sets_later_is_nullable() -> None:
     for table in carried_tables():
         nullable = {str(row_field.column) for row_field in table.model._meta.concrete_fields if row_field.null}
         assert {column.name for column in table.columns if column.is_late or column.is_cleared or column.is_of_staff} <= nullable

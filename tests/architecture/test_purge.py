@@ -35,7 +35,7 @@ def test_purge_finds_rows_without_a_tenant_column_through_their_parents() -> Non
     assert path_to_tenant(Tenant) is None
 
 
-def test_purge_deletes_referring_rows_before_the_row_itself() -> None:
+def test_purge_deletes_referring_rows_before_the_row_that_they_refer_to() -> None:
     order = [table.model for table in coverage().ordered]
     assert order.index(PasswordCredential) < order.index(User)
     assert order[0].__name__ in ("Head", "EventStream")

@@ -60,7 +60,7 @@ def test_no_function_is_longer_than_40_lines() -> None:
     assert too_long_functions(LONGEST_FUNCTION) - set(LARGER) == set()
 
 
-def test_no_app_has_more_than_15_files_at_its_root_and_no_folder_more_than_30() -> None:
+def test_no_folder_and_no_root_of_an_app_has_too_many_files() -> None:
     assert too_full_folders(MOST_FILES_AT_THE_ROOT_OF_AN_APP, MOST_FILES) - set(LARGER) == set()
 
 

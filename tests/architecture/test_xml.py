@@ -36,7 +36,7 @@ def test_no_module_outside_the_package_imports_an_xml_library() -> None:
     assert [name for name, names in outside.items() if any(each.startswith(STANDARD_PARSERS) for each in names)] == []
 
 
-def test_one_module_verifies_xml_one_module_signs_it_and_one_module_decrypts_it() -> None:
+def test_xml_is_verified_signed_and_decrypted_by_one_module_each() -> None:
     for library, modules in KNOWN_TO.items():
         users = {
             Path(name).name

@@ -29,7 +29,8 @@ _LONGEST_CODE = 16
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope in which a code is valid. Without `client`, the codes of every client match; only a check may omit `client`."""
+    """The scope in which a code is valid. A scope without `client` matches the codes of every client, and is only for checks that use up no
+    code."""
 
     connection: Connection
     address: Address

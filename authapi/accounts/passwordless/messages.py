@@ -1,7 +1,7 @@
 """Sends a code or a link to the user.
 
-No other module sends codes or links. Only the worker that runs the job decides by the account whether a message is sent. The job stores
-the code and the link encrypted, and deletes both when the job is done.
+No other module sends codes or links. Only the worker that runs the job looks up the account, and so decides whether a message is sent. The
+job stores the code and the link encrypted, and deletes both when the job is done.
 """
 
 from __future__ import annotations

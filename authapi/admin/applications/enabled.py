@@ -1,4 +1,4 @@
-"""Pages that enable or disable a connection for a client: from the page of the connection, or of the client."""
+"""Pages that enable or disable a connection for a client. Staff open them from the page of the connection or of the client."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class EnabledClients:
         self._connections.tabs = dict([first, (APPLICATIONS, [self.panel]), *others])
 
     def panel(self, request: HttpRequest, connection: Connection) -> Panel | None:
-        """Return the clients of a connection."""
+        """Return the panel that lists the clients of a connection."""
         if not request.user.has_perm("authapi.view_client"):
             return None
         may_change = request.user.has_perm(_MAY_CHANGE)

@@ -1,6 +1,6 @@
 """The texts of code snippets. Each text is a complete program.
 
-A program needs no changes, and only the packages that its first line names.
+A program runs without changes, and needs only the packages that its first line names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The theme of a tenant: `/branding/themes`. A tenant has at most one theme, which is also the default."""
+"""The theme of a tenant: `/branding/themes`. A tenant has at most one theme, so this theme is also the default theme."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def password_id(user: User) -> str:
 
 
 def shown_number(number: str, *, is_masked: bool) -> str:
-    """Return a phone number. If masked, only the last digits are readable."""
+    """Return a phone number. With `is_masked`, only the last digits are readable."""
     return "X" * (len(number) - _READABLE) + number[-_READABLE:] if is_masked and len(number) > _READABLE else number
 
 

@@ -36,7 +36,7 @@ def test_the_former_address_gets_a_mail_that_does_not_name_the_new_address(tenan
     assert "eve@" not in str(message.body)
 
 
-def test_no_notice_is_sent_for_an_unchanged_first_or_externally_managed_address(tenant: Tenant) -> None:
+def test_a_notice_is_sent_only_if_this_service_replaces_an_existing_address(tenant: Tenant) -> None:
     ada = person(people(tenant), email="ada@example.test")
     changed(ada, email="ADA@example.test", given_name="Ada")
     changed(ada, blocked=True)

@@ -31,7 +31,7 @@ def fail(connection: Connection, times: int, identifier: str = "ada@example.test
     return [outcome(attempt(connection, identifier, WRONG, **more)) for _ in range(times)]
 
 
-def test_the_right_password_is_refused_too_after_the_threshold_of_failures(ada: User, connection: Connection) -> None:
+def test_even_the_right_password_is_refused_after_too_many_failures(ada: User, connection: Connection) -> None:
     assert fail(connection, 10) == [WRONG_CREDENTIALS] * 10
     assert outcome(attempt(connection)) is BLOCKED
     assert outcome(attempt(connection, password=WRONG)) is BLOCKED
@@ -212,7 +212,7 @@ def test_no_mail_is_sent_when_the_tenant_has_switched_notifications_off(
     assert not Job.objects.of(ada.tenant_id).exists()
 
 
-def test_concurrent_attempts_cannot_exceed_the_threshold_of_guesses(ada: User, connection: Connection) -> None:
+def test_concurrent_attempts_cannot_make_more_guesses_than_the_threshold(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3)
     outcomes: list[object] = []
     start = threading.Barrier(8)

@@ -174,7 +174,7 @@ def ask_on_page(tenant: Tenant, client: Client, name: str) -> Any:
     return browser.submit(page, send="code", email=name)
 
 
-def test_the_hosted_page_has_the_same_cost_and_next_page_for_existing_and_unknown_accounts(tenant: Tenant, client: Client) -> None:
+def test_the_hosted_page_behaves_the_same_whether_or_not_the_account_exists(tenant: Tenant, client: Client) -> None:
     ask_on_page(tenant, client, "first@example.test")
     known, page_known = cost_of(lambda: ask_on_page(tenant, client, HERE))
     unknown, page_unknown = cost_of(lambda: ask_on_page(tenant, client, GONE))

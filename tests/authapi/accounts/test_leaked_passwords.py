@@ -84,9 +84,7 @@ def test_a_right_breached_password_is_refused_and_does_not_change_the_count_of_f
     assert User.objects.of(ada.tenant_id).get(pk=ada.pk).logins_count == 0
 
 
-def test_a_login_is_refused_only_with_a_list_and_with_detection_and_blocking_switched_on(
-    ada: User, connection: Connection, settings: Any
-) -> None:
+def test_a_breached_password_is_refused_only_if_a_list_exists_and_blocking_is_on(ada: User, connection: Connection, settings: Any) -> None:
     assert outcome(attempt(connection)) == ada
     assert types(ada.tenant_id) == ["s"]
     detect(ada.tenant_id)

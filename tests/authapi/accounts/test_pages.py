@@ -136,7 +136,7 @@ def test_an_ip_address_with_too_many_sign_ups_must_wait(login: Login) -> None:
     assert "Too many accounts" in answer.text
 
 
-def test_a_new_user_is_logged_in_immediately_and_the_event_names_the_client_and_the_browser(login: Login) -> None:
+def test_a_new_user_is_logged_in_immediately_and_the_event_names_the_client(login: Login) -> None:
     page = opened(login, "Sign up", login_hint="new@example.test")
     assert 'value="new@example.test"' in page.text
     answer = login.browser.post(SIGN_UP, {**page.fields(), "email": "new@example.test", "password": PASSWORD}, User_Agent="Test/2")
@@ -241,7 +241,7 @@ def test_former_passwords_are_refused_if_the_connection_remembers_them(login: Lo
     assert "You have used this password before." in answer.text
 
 
-def test_a_link_becomes_invalid_after_an_hour_an_address_change_or_a_password_change(login: Login) -> None:
+def test_a_link_ends_after_an_hour_and_after_a_change_of_address_or_password(login: Login) -> None:
     with time_machine.travel(datetime.now(UTC), tick=False) as clock:
         secret = reset_link(login)
         clock.shift(timedelta(minutes=61))
@@ -267,7 +267,7 @@ def test_only_the_digest_of_a_link_is_stored(login: Login) -> None:
         assert secret not in str(list(model.objects.of(login.tenant.pk).values()))
 
 
-def test_a_new_password_ends_sessions_tokens_and_blocks_and_verifies_the_address(login: Login) -> None:
+def test_a_password_set_by_a_mailed_link_ends_sessions_tokens_and_blocks(login: Login) -> None:
     update_user(tenant_id=login.tenant.pk, user_id=login.user.user_id, changes={"email_verified": False})
     session_of(login.user)
     login.begin_session()

@@ -60,13 +60,13 @@ def password_form(request: pytest.FixtureRequest, tenant: Tenant) -> dict[str, s
 # --- Endpoints without Django ----------------------------------------------------------------------------------------------------
 
 
-def test_too_many_password_resets_of_one_account_show_the_limit_of_resets_per_account(client: Client, connection: object) -> None:
+def test_too_many_password_resets_of_one_account_show_the_limit_per_account(client: Client, connection: object) -> None:
     asked = {"connection": "people", "email": "ada@example.test"}
     answers = [post(client.tenant_id, "/dbconnections/change_password", asked) for _ in range(11)]
     assert told(answers[-1]) == (429, "10", "0", "60")
 
 
-def test_too_many_password_resets_from_one_ip_address_show_the_limit_of_resets_per_ip_address(
+def test_too_many_password_resets_from_one_ip_address_show_the_limit_per_ip_address(
     client: Client, connection: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(password_reset, "RESETS_OF_ADDRESS", Bucket("two-resets", 2, 12.0))

@@ -429,7 +429,7 @@ def test_an_act_without_a_tenant_and_a_change_by_a_command_are_not_logged(tenant
 # Lists.
 
 
-def test_administrative_and_sign_in_lines_are_one_list_without_gaps_or_duplicates(api: Management, tenant: Tenant, ada: User) -> None:
+def test_one_list_contains_each_administrative_line_and_each_sign_in_line_once(api: Management, tenant: Tenant, ada: User) -> None:
     moment = timezone.now().replace(microsecond=0) - timedelta(minutes=5)
     expected: list[tuple[Any, str]] = []
     for number in range(30):

@@ -87,7 +87,7 @@ def test_a_setting_that_the_service_does_not_support_is_refused(api: Management,
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 
 
-def test_supported_and_neutral_values_are_accepted_and_returned(api: Management) -> None:
+def test_supported_values_and_neutral_values_are_returned(api: Management) -> None:
     neutral = {
         "require_pushed_authorization_requests": False,
         "compliance_level": "none",

@@ -11,7 +11,7 @@ def made(api: Management, count: int) -> list[str]:
     return [api.post("clients", {"name": f"client {number}"}).json["client_id"] for number in range(count)]
 
 
-def test_a_request_enables_or_disables_either_all_named_clients_or_none(api: Management, database_connection: Connection) -> None:
+def test_a_request_changes_all_named_clients_or_none(api: Management, database_connection: Connection) -> None:
     path = f"connections/{database_connection.pk}/clients"
     one, two = made(api, 2)
     unknown = api.patch(path, [{"client_id": one, "status": True}, {"client_id": UNKNOWN, "status": True}])

@@ -146,7 +146,7 @@ def test_one_email_address_has_at_most_ten_open_invitations(api: Management, cli
     assert api.post(path_of(acme), body_of(client)).status == 201
 
 
-def test_an_invitation_is_mailed_again_with_the_same_ticket_or_after_expiry_with_a_new_ticket(
+def test_an_invitation_that_is_mailed_again_gets_a_new_ticket_only_after_expiry(
     api: Management, client: Client, acme: Organization
 ) -> None:
     made = api.post(path_of(acme), body_of(client)).json

@@ -22,7 +22,7 @@ def orders(api: Management) -> None:
     assert api.post("resource-servers", {"identifier": ORDERS, "name": "Orders", "scopes": scopes}).status == 201
 
 
-def test_a_request_adds_either_all_named_permissions_to_a_role_or_none(api: Management, tenant: Tenant) -> None:
+def test_a_request_adds_all_named_permissions_to_a_role_or_none(api: Management, tenant: Tenant) -> None:
     path = f"roles/{make_role(tenant).pk}/permissions"
     assert api.post(path, naming("read:orders", "delete:orders")).json["errorCode"] == "invalid_body"
     nowhere = {"permissions": [{"resource_server_identifier": "https://nowhere", "permission_name": "read:orders"}]}

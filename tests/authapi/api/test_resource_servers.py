@@ -10,7 +10,7 @@ ORDERS = "https://api.example.test/orders"
 SCOPES = [{"value": "read:orders", "description": "Read orders"}, {"value": "write:orders", "description": ""}]
 
 
-def test_an_api_is_found_by_id_and_by_identifier_encoded_once_or_twice(api: Management) -> None:
+def test_an_api_is_found_by_its_id_and_by_its_percent_encoded_identifier(api: Management) -> None:
     made = api.post("resource-servers", {"identifier": ORDERS, "name": "Orders", "scopes": SCOPES, "enforce_policies": True})
     assert made.status == 201
     assert (made.json["scopes"], made.json["is_system"], made.json["enforce_policies"]) == (SCOPES, False, True)

@@ -30,7 +30,7 @@ def alive(user: User) -> set[str]:
     return set(RefreshToken.objects.of(user.tenant_id).filter(user=user, revoked=None).values_list("wire_id", flat=True))
 
 
-def test_a_session_is_shown_with_its_device_and_clients_and_without_its_secret(api: Management, ada: User, app: Client) -> None:
+def test_a_session_is_shown_with_its_clients_but_without_its_secret(api: Management, ada: User, app: Client) -> None:
     session = make_session(ada, app)
 
     shown = api.get(f"sessions/{session.pk}")

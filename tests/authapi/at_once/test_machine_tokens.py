@@ -49,7 +49,7 @@ REQUESTS: dict[str, tuple[dict[str, Any], bool, bool]] = {
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_the_event_loop_and_a_thread_give_the_same_token_and_the_same_answer(tenant: Tenant, name: str) -> None:
+def test_the_event_loop_gives_the_same_token_and_answer_as_a_thread(tenant: Tenant, name: str) -> None:
     changes, as_json, is_basic = REQUESTS[name]
     method = Client.AuthMethod.BASIC if is_basic else Client.AuthMethod.POST
     client = granted_client(tenant, ("read:events", "read:users"), token_endpoint_auth_method=method)
@@ -64,7 +64,7 @@ def test_the_event_loop_and_a_thread_give_the_same_token_and_the_same_answer(ten
     assert list(fast.json()) == list(plain.json())
 
 
-def test_a_proof_binds_tokens_of_the_event_loop_and_of_a_thread_and_is_accepted_once(tenant: Tenant) -> None:
+def test_a_proof_binds_a_token_on_either_path_and_is_accepted_once(tenant: Tenant) -> None:
     client, prover = granted_client(tenant), Prover()
     form = form_of(tenant, client)
 
@@ -103,7 +103,7 @@ def test_the_event_loop_leaves_refusals_to_the_endpoint(tenant: Tenant, name: st
     assert (answer.status, answer.json()) == (203, LEFT)
 
 
-def test_the_event_loop_refuses_a_revoked_client_and_an_old_secret_that_it_has_cached(tenant: Tenant) -> None:
+def test_the_event_loop_refuses_a_cached_client_after_its_revocation_or_a_new_secret(tenant: Tenant) -> None:
     rotated, revoked = granted_client(tenant), granted_client(tenant)
 
     async def statuses(*clients: Registered) -> list[int]:

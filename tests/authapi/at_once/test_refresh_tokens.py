@@ -85,7 +85,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_the_event_loop_and_a_thread_answer_and_store_the_same(tenant: Tenant, name: str) -> None:
+def test_the_event_loop_gives_the_same_answer_and_rows_as_a_thread(tenant: Tenant, name: str) -> None:
     api(tenant)
     client = client_with(tenant, **SETTINGS[name])
     first = {path: first_token(tenant, client) for path in (FAST_TOKEN, PLAIN_TOKEN)}

@@ -276,7 +276,7 @@ def test_each_algorithm_works_with_a_key_that_is_registered_for_it(tenant: Tenan
     assert ask(client, client.assertion(algorithm=algorithm)).status == 200
 
 
-def test_a_client_with_two_keys_can_use_either_of_them_with_and_without_a_key_id(tenant: Tenant) -> None:
+def test_a_client_can_use_either_of_its_two_keys_even_without_a_key_id(tenant: Tenant) -> None:
     client = signer(tenant, keys=("first", "second"))
     kids = dict(ClientCredential.objects.of(tenant.pk).values_list("name", "kid"))
     for key in ("first", "second"):
@@ -286,7 +286,7 @@ def test_a_client_with_two_keys_can_use_either_of_them_with_and_without_a_key_id
     assert answer(client, client.assertion(key="first", header={"kid": "unknown"})) == UNAUTHORIZED
 
 
-def test_an_assertion_of_a_deleted_key_is_refused_and_tokens_issued_with_it_end(tenant: Tenant) -> None:
+def test_assertions_of_a_deleted_key_and_the_tokens_issued_for_them_are_refused(tenant: Tenant) -> None:
     client = signer(tenant, keys=("first", "second"))
     assert ask(client, client.assertion()).status == 200
     version = client.registered.client.auth_version

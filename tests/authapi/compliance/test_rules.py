@@ -1,4 +1,5 @@
-"""Each rule of the compliance levels, with a request that breaks it: the rule refuses the request, and does not if it is removed."""
+"""Each rule of the compliance levels, with a request that breaks it. The rule refuses the request. If a test removes the rule, the request
+succeeds, or another check refuses it."""
 
 from __future__ import annotations
 

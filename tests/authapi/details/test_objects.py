@@ -67,7 +67,7 @@ def test_a_list_is_read_the_same_as_its_json_text() -> None:
         ({"type": "payment", "locations": [API + "/a/../../other"]}, "locations"),
     ],
 )
-def test_a_refusal_names_the_unknown_type_invalid_object_or_unknown_location(detail: dict[str, Any], problem: str) -> None:
+def test_a_refusal_says_what_is_wrong_with_the_object(detail: dict[str, Any], problem: str) -> None:
     with pytest.raises(DetailsRefused, match="Object 1") as refused:
         judge((detail,), TYPES, audience=API)
     assert problem in str(refused.value)

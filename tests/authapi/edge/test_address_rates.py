@@ -86,7 +86,7 @@ class MeetingSketch(Sketch):
 
 
 @pytest.mark.usefixtures("minute")
-def test_a_count_that_concurrent_requests_reach_together_is_added_in_redis_once(name: str) -> None:
+def test_two_threads_that_read_the_same_count_add_it_to_redis_once(name: str) -> None:
     one, other = process(name), process(name)
     keys = keys_of("192.0.2.1")
     sketch = one._sketches[60] = MeetingSketch(60)

@@ -74,7 +74,7 @@ def _debt() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_debt")
-async def test_hashes_for_an_indebted_ip_address_run_one_at_a_time_and_do_not_delay_token_requests(tenant: Tenant) -> None:
+async def test_hashes_for_an_indebted_ip_address_run_one_at_a_time_without_delaying_tokens(tenant: Tenant) -> None:
     work = Hash()
     slow = hot_endpoint(work, name="probe", methods=("POST",))
     fast = hot_endpoint(lambda _call: Answer(200, b""), name="probe", methods=("POST",))

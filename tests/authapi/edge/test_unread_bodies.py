@@ -103,7 +103,7 @@ async def test_bodies_of_unknown_ip_addresses_do_not_share_a_limit() -> None:
     await given_up(*tasks)
 
 
-async def test_the_limit_of_an_ipv6_site_is_sixteen_times_the_limit_of_one_of_its_networks() -> None:
+async def test_an_ipv6_site_has_sixteen_times_the_limit_of_one_of_its_networks() -> None:
     bodies = UnreadBodies(most=10_000, most_per_address=100)
     tasks = [await parked(bodies, 100, keys_of(f"2001:db8:1:{number:x}::1")) for number in range(16)]
     with pytest.raises(NoRoom):

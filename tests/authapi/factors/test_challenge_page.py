@@ -42,7 +42,7 @@ __all__ = ["walk"]
 ASKS = "Confirm that it is you"
 
 
-def test_a_wrong_empty_or_foreign_code_is_refused_and_the_right_code_is_accepted_once(walk: Walk) -> None:
+def test_only_the_right_code_of_the_user_is_accepted_and_only_once(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     foreign, _ = give_app(person(walk.at.connection, email="eve@example.test"))
@@ -86,7 +86,7 @@ def test_only_one_of_two_simultaneous_answers_with_one_code_is_accepted(walk: Wa
     assert sorted(found) == [303, 400]
 
 
-def test_guesses_from_all_ip_addresses_are_limited_together_and_the_known_browser_of_the_user_still_works(walk: Walk) -> None:
+def test_guesses_from_all_ip_addresses_share_a_limit_but_a_known_browser_still_works(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     assert "code" in walk.browser.submit(walk.to_second(), code=app_code(secret)).answer
@@ -128,7 +128,7 @@ def test_no_page_and_no_request_bypasses_a_required_second_factor(walk: Walk) ->
     assert "code" in walk.again().answer
 
 
-def test_an_ended_blocked_or_replaced_session_redirects_to_the_login(walk: Walk) -> None:
+def test_a_session_that_ended_or_was_replaced_proves_no_second_factor(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     page = walk.to_second()
@@ -180,7 +180,7 @@ def sent_page(walk: Walk, kind: str = "phone", address: str = NUMBER) -> Page:
     return walk.to_second()
 
 
-def test_reloading_the_page_sends_no_second_code_and_a_new_code_can_be_requested_after_a_pause(walk: Walk) -> None:
+def test_a_second_code_is_sent_only_on_request_and_only_after_a_pause(walk: Walk) -> None:
     page = sent_page(walk)
     state = page.fields()["state"]
     for _ in range(3):
@@ -244,7 +244,7 @@ def test_too_many_messages_are_refused_and_the_response_states_the_limit(walk: W
     assert len(messages_of(walk.at.tenant)) == 10
 
 
-def test_a_mailed_code_is_accepted_as_second_factor_and_the_session_stores_the_methods_of_the_login(walk: Walk) -> None:
+def test_a_mailed_code_proves_the_second_factor_and_the_session_stores_the_methods(walk: Walk) -> None:
     page = sent_page(walk, kind="email", address="ada@example.test")
     assert "a…@example.test" in page.text
     assert "code" in walk.browser.submit(page, code=sent_code(walk.at.tenant)).answer
@@ -269,7 +269,7 @@ def test_a_signature_of_a_key_is_accepted_once_for_its_own_login_and_domain(walk
     assert walk.browser.submit(walk.again(), credential=key.signed(walk.options(walk.again()))).status == 400
 
 
-def test_the_recovery_code_is_accepted_once_and_the_new_code_is_shown_until_the_user_confirms_it(walk: Walk) -> None:
+def test_the_recovery_code_is_accepted_once_and_the_new_one_is_shown_until_confirmed(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     _, code = give_app(walk.at.user)
     page = walk.to_second()

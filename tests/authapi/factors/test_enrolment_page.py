@@ -93,7 +93,7 @@ def test_another_login_of_the_user_cannot_see_or_confirm_a_setup_in_progress(wal
     assert mailed.status == 200
 
 
-def test_only_one_of_two_logins_sets_up_a_factor_and_the_other_login_must_prove_that_factor(walk: Walk) -> None:
+def test_if_one_of_two_logins_sets_up_a_factor_the_other_must_prove_it(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", policy="always")
     mine, thief = walk.give(walk.to_second(), kind="totp"), another(walk)
     theirs = thief.give(thief.give(thief.to_second(), kind="phone"), phone_number=NUMBER)
@@ -131,7 +131,7 @@ def waits_for_lock() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def test_a_user_with_a_factor_or_without_a_complete_first_proof_cannot_set_up_a_factor(walk: Walk) -> None:
+def test_a_setup_requires_a_complete_first_proof_and_a_user_without_factors(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp", "sms", policy="always")
     nothing = walk.followed(walk.at.ask())
     state = nothing.fields()["state"]

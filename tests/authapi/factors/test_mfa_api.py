@@ -119,7 +119,7 @@ def test_a_password_alone_gets_no_token_and_the_answer_lists_usable_factors(shop
     assert SignIn.objects.of(shop.tenant.pk).filter(type="mfar").count() == 2
 
 
-def test_the_code_of_an_app_gets_the_scopes_of_the_first_request_and_is_accepted_once(shop: Shop) -> None:
+def test_the_code_of_an_app_gets_the_scopes_of_the_first_request_once(shop: Shop) -> None:
     secret = shop.enroll_app()
     first, second = shop.waiting(scope="openid offline_access"), shop.waiting()
     now = code(secret)
@@ -165,7 +165,7 @@ def test_a_login_bound_to_a_key_continues_only_with_that_key(shop: Shop) -> None
     assert shown(owner, OtpGrant.name, mfa_token=waiting, otp=code(secret)).json()["token_type"] == "DPoP"
 
 
-def test_guesses_for_a_user_in_all_logins_and_from_all_ip_addresses_are_limited_together(shop: Shop) -> None:
+def test_all_guesses_for_a_user_share_a_limit_across_logins_and_ip_addresses(shop: Shop) -> None:
     secret = shop.enroll_app()
     tokens = [shop.waiting() for _ in range(11)]
     wrong = "000000" if code(secret) != "000000" else "000001"

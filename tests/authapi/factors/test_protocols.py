@@ -31,7 +31,7 @@ MFA = SECOND_FACTORS[0]
 ASKS, SETS_UP = "Confirm that it is you", "Protect your account"
 
 
-def test_a_requested_context_is_proven_and_returned_in_acr_and_amr(login: Asking) -> None:
+def test_a_requested_context_is_proven_and_is_in_the_id_token(login: Asking) -> None:
     set_factors(login.tenant, "otp")
     walk = Walk(login)
     # The policy requires no factor from a user who has no factor. Only a request of the client requires a factor.

@@ -195,7 +195,7 @@ ENDS: dict[str, Callable[[User], object]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_setup_link_ends_when_it_expires_and_when_the_user_or_the_factors_change(tenant: Tenant, ada: User, end: str) -> None:
+def test_a_setup_link_ends_after_each_of_these_changes(tenant: Tenant, ada: User, end: str) -> None:
     secret, browser = secret_for(ada, kind="totp"), Browser(tenant)
     key = secret_on(chosen(browser, secret, "totp"))
     ENDS[end](ada)
@@ -254,7 +254,7 @@ def test_wrong_codes_are_counted_for_the_user(tenant: Tenant, ada: User) -> None
 # --- A user who has a factor --------------------------------------------------------------------------------------------------
 
 
-def test_a_user_with_a_factor_must_prove_this_factor_before_a_link_sets_up_another_factor(tenant: Tenant, ada: User) -> None:
+def test_a_user_must_prove_an_existing_factor_before_a_link_sets_up_another(tenant: Tenant, ada: User) -> None:
     key, _ = give_app(ada)
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
     assert "Confirm that it is you" in opened(browser, secret).text

@@ -45,7 +45,7 @@ def types_of(host: Host) -> list[str]:
 # --- A new user -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_user_signs_up_from_the_mail_and_joins_with_roles_and_metadata(host: Host) -> None:
+def test_a_user_who_signs_up_from_the_mail_gets_the_roles_and_metadata(host: Host) -> None:
     role = make_role(host.login.tenant, "editor")
     invitation = host.invite(roles=[role.pk], user_metadata={"plan": "gold"}, app_metadata={"seat": 7})
     opened = host.open_mail()
@@ -389,7 +389,7 @@ def test_names_are_escaped_on_every_page(host: Host) -> None:
         assert "script-src 'unsafe" not in shown.headers["content-security-policy"]
 
 
-def test_a_guest_who_opened_the_mail_can_sign_up_at_a_connection_with_disabled_sign_ups(host: Host) -> None:
+def test_a_guest_who_opened_the_mail_can_sign_up_despite_disabled_sign_ups(host: Host) -> None:
     update_connection(tenant_id=host.tenant_id, connection_id=host.login.connection.pk, changes={"options": {"disable_signup": True}})
     invitation = host.invite()
     assert "/u/signup" not in host.ask(invitation).text
@@ -431,7 +431,7 @@ def test_only_one_of_two_simultaneous_acceptances_succeeds(host: Host) -> None:
     assert len(host.members()) == 1
 
 
-def test_an_acceptance_fails_after_a_change_since_the_page_was_shown(host: Host) -> None:
+def test_an_acceptance_repeats_the_checks_that_the_page_has_made(host: Host) -> None:
     user, other = guest(host), people(host.login.tenant, host.login.client, name="others")
     add_connection(tenant_id=host.tenant_id, organization_id=host.organization.pk, connection_id=other.pk)
     bound = host.invite(connection_id=other.pk)

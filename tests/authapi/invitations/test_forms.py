@@ -26,7 +26,7 @@ def typed(page: Page) -> dict[str, Element]:
     return {one.attributes["name"]: one for one in Document(page.body.decode()).elements if one.is_typed}
 
 
-def test_the_invited_address_is_shown_and_fixed_at_the_sign_up_and_at_the_login(host: Host) -> None:
+def test_an_invited_user_cannot_change_the_address_at_sign_up_and_login(host: Host) -> None:
     invitation = host.invite()
     for page, name in ((host.ask(invitation), "email"), (host.ask(invitation, prompt="login"), "username")):
         field, password = typed(page)[name], typed(page)["password"]
@@ -62,7 +62,7 @@ def test_the_account_of_an_invited_user_is_remembered_for_the_next_login(host: H
 # --- Languages ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_mail_uses_the_requested_language_if_enabled_and_otherwise_the_default_language_of_the_tenant(host: Host) -> None:
+def test_a_mail_uses_the_requested_language_only_if_the_tenant_enables_it(host: Host) -> None:
     speak(host, "de", "fr", "en")
     for language, spoken in (("", "de"), ("fr", "fr"), ("ar", "de"), ("xx", "de")):
         invitation = host.invite(language=language)

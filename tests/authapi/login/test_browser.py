@@ -18,8 +18,6 @@ from authapi.login.browser import post_form
         (False, "https://sp.example.test/slo", "https: http:"),
     ],
 )
-def test_forms_may_be_sent_to_other_plain_http_addresses_only_if_this_host_uses_plain_http(
-    is_secure: bool, address: str, targets: str
-) -> None:
+def test_only_a_host_with_plain_http_lets_forms_go_to_other_plain_http_addresses(is_secure: bool, address: str, targets: str) -> None:
     page = post_form(RequestFactory().get("/", secure=is_secure), address, {"SAMLRequest": "x"})
     assert f"form-action {targets};" in page["Content-Security-Policy"]

@@ -144,7 +144,7 @@ def test_a_language_that_the_tenant_disables_during_a_login_is_no_longer_used(wo
     assert language_of(again) == "fr"
 
 
-def test_an_error_page_uses_the_language_that_the_request_names_or_else_the_language_of_the_browser(worldwide: Login) -> None:
+def test_an_error_page_prefers_the_language_of_the_request_to_that_of_the_browser(worldwide: Login) -> None:
     foreign = worldwide.browser.send("GET", "/authorize?client_id=nobody", headers=GERMAN)
     assert (foreign.status, language_of(foreign)) == (400, "de")
     asked = worldwide.browser.send("GET", "/authorize?client_id=nobody&ui_locales=ja", headers=GERMAN)
@@ -224,7 +224,7 @@ def test_a_mail_and_the_page_of_its_link_have_the_language_of_the_request(worldw
     assert language_of(Browser(worldwide.tenant).send("GET", link.group(1))) == "ja"
 
 
-def test_a_mail_without_a_request_has_the_language_of_the_user_or_else_of_the_tenant(worldwide: Login) -> None:
+def test_a_mail_without_a_request_has_the_language_of_the_user_if_known(worldwide: Login) -> None:
     named: dict[str, Any] = {"tenant_id": worldwide.tenant.pk, "user_id": worldwide.user.user_id}
     enable(worldwide, "fr", "de", "en")
     start_verification(**named)

@@ -88,7 +88,7 @@ def test_a_login_is_reported_once_in_a_new_browser_and_never_in_a_known_browser(
         assert len(mails(login)) == 1
 
 
-def test_no_mail_is_sent_for_the_first_login_of_an_account_or_while_the_setting_is_off(login: Login) -> None:
+def test_no_mail_is_sent_for_the_first_login_or_while_mails_are_off(login: Login) -> None:
     new = person(login.connection, email="new@example.test")
     first = log_in(login, identifier="new@example.test")
     assert mails(login) == []

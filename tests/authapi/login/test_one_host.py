@@ -12,7 +12,7 @@ from tests.authapi.browser import Browser
 from tests.authapi.login.conftest import Login
 
 
-def test_staff_logins_and_user_logins_do_not_start_or_end_each_others_sessions(login: Login, settings: Any) -> None:
+def test_staff_logins_and_user_logins_in_one_browser_do_not_affect_each_other(login: Login, settings: Any) -> None:
     settings.LOCALHOST_TENANT = login.tenant.pk
     forget_hosts()
     browser = login.browser = Browser(login.tenant, host="localhost")

@@ -197,9 +197,7 @@ def test_stored_login_requests_without_a_client_address_are_limited_per_tenant(
     assert other.ask(**large).status == 302
 
 
-def test_a_known_browser_can_start_a_login_after_the_storage_of_its_ip_address_is_used_up(
-    login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+def test_a_known_browser_can_start_a_login_when_its_ip_address_cannot(login: Login, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.ADDRESS_RATE_BURST = 1000
     login.begin_session()
     monkeypatch.setattr(parked, "PARKED_BY_ADDRESS", Bucket("parked-by-address", 1, 3600.0))

@@ -136,7 +136,7 @@ def test_the_user_can_choose_the_current_account_or_another_account(login: Login
     assert Session.objects.of(login.tenant.pk).get().user.email == "eve@example.test"
 
 
-def test_an_account_choice_still_works_after_a_change_of_the_client_and_the_client_gets_the_refusal(login: Login) -> None:
+def test_after_a_change_of_the_client_a_choice_of_account_ends_with_an_error(login: Login) -> None:
     login.begin_session()
     first = login.ask(prompt="select_account")
     set_client(login, grant_types=["implicit"])

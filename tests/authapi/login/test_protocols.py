@@ -191,7 +191,7 @@ def test_a_used_logout_handle_is_refused(login: Login) -> None:
     assert login.browser.get("/u/logout/next", {"state": handle}).status == 400
 
 
-def test_a_logout_ends_at_the_address_for_failures_if_a_participant_did_not_end_its_session(login: Login, rf: Any) -> None:
+def test_a_logout_ends_at_the_failure_address_if_a_participant_keeps_its_session(login: Login, rf: Any) -> None:
     answered(login, bye=BYE)
     host = resolve_host(login.browser.host)
     assert host is not None

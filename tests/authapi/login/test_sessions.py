@@ -128,7 +128,7 @@ def test_any_user_agent_and_address_can_be_stored(user: User, ip: str | None, ke
 # --- New proofs -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_proof_changes_the_cookie_and_keeps_the_session_and_its_expiry(user: User) -> None:
+def test_a_new_proof_changes_the_cookie_but_not_the_session_or_its_expiry(user: User) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         session, cookie = session_of(user)
         clock.shift(HOUR)
@@ -178,7 +178,7 @@ def test_an_ended_session_is_refused_and_ends_once(user: User, tenant: Tenant) -
     assert LogoutNotice.objects.of(tenant.pk).count() == 1
 
 
-def test_a_session_ends_with_its_bound_refresh_tokens_and_other_tokens_stay_valid(user: User, tenant: Tenant) -> None:
+def test_only_the_refresh_tokens_that_are_bound_to_a_session_end_with_it(user: User, tenant: Tenant) -> None:
     client, _ = web_client(tenant)
     session, _ = session_of(user)
     for scope in ("openid online_access", "openid offline_access", "not_online_access"):

@@ -77,7 +77,7 @@ def test_texts_inside_a_picture_and_data_after_it_are_removed() -> None:
     assert b"script" not in picture_of(sent, BACKGROUND).data
 
 
-def test_the_location_and_camera_of_a_photo_are_removed_and_the_photo_is_rotated_upright() -> None:
+def test_a_photo_is_rotated_upright_and_loses_its_location_data() -> None:
     exif = Image.Exif()
     exif[0x010F] = "Secret Camera"
     exif[0x0112] = 6

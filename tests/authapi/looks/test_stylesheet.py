@@ -93,7 +93,7 @@ def test_an_invalid_stored_color_is_replaced_by_the_default_color(color: str) ->
             assert set(re.findall(r"[^\s\w#:;(){}.,%/\"-]", sheet)) <= {"@"}
 
 
-def test_a_bright_widget_background_applies_only_in_light_mode_and_a_dark_one_in_both_modes() -> None:
+def test_a_bright_widget_background_applies_only_in_light_mode() -> None:
     bright = theme_stylesheet(default_theme())
     assert "@media (prefers-color-scheme: light) { :root { --card: #ffffff;" in bright
     assert "@media (prefers-color-scheme: dark) { :root { --link: #" in bright

@@ -66,9 +66,7 @@ def test_the_error_page_of_a_refused_request_links_only_to_registered_addresses_
         ({"initiate_login_uri": "http://app.example.test/login"}, "https://app.example.test/"),
     ],
 )
-def test_the_link_opens_the_login_route_or_else_another_known_page_or_else_the_callback(
-    login: Login, settings: dict[str, object], expected: str
-) -> None:
+def test_the_link_opens_the_best_known_page_of_the_application(login: Login, settings: dict[str, object], expected: str) -> None:
     set_client(login, settings=settings)
     assert way_back(login.ask(redirect_uri=ELSEWHERE)) == expected.replace("{host}", login.browser.host)
 
@@ -106,7 +104,7 @@ def test_the_error_page_of_a_login_in_another_browser_links_to_its_application(l
     assert (page.status, way_back(page)) == (400, "https://app.example.test/")
 
 
-def test_the_error_page_for_a_revoked_client_or_a_client_of_another_tenant_has_no_link(login: Login) -> None:
+def test_the_error_page_for_a_revoked_or_foreign_client_has_no_link(login: Login) -> None:
     other, _ = web_client(new_tenant(), redirect_uris="https://other.example.test/callback")
     page = login.browser.get("/authorize", {"client_id": other.client_id, "redirect_uri": ELSEWHERE})
     assert (page.status, way_back(page)) == (400, "")

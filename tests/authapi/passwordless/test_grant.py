@@ -170,7 +170,7 @@ def test_a_client_that_requires_organizations_is_refused_and_the_code_stays_vali
     assert PasswordlessCode.objects.of(door.tenant.pk).filter(used_at=None).exists()
 
 
-def test_a_right_code_of_an_unknown_user_is_refused_like_a_wrong_code_if_sign_ups_are_off(door: Door) -> None:
+def test_a_right_code_of_an_unknown_user_is_refused_if_sign_ups_are_off(door: Door) -> None:
     set_options(door.email, disable_signup=True)
     assert outcome(door.redeem(door.code())) == WRONG
     assert not User.objects.of(door.tenant.pk).exists()

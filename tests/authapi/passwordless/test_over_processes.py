@@ -62,9 +62,7 @@ def second_client(door: Door) -> dict[str, str]:
     return {"client_id": client.client_id, "client_secret": secret}
 
 
-def test_one_number_gets_at_most_ten_messages_for_requests_from_any_number_of_ip_addresses_and_clients(
-    pair: list[WebProcess], door: Door
-) -> None:
+def test_one_number_gets_at_most_ten_messages_from_all_ip_addresses_and_clients(pair: list[WebProcess], door: Door) -> None:
     spellings = (NUMBER, "+49 151 12345678", "+49 (151) 123-45678")
     other = second_client(door)
     bodies = [{"connection": "sms", "phone_number": spellings[n % 3], **(other if n % 2 else {})} for n in range(16)]

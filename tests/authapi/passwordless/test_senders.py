@@ -98,7 +98,7 @@ def test_the_mail_of_a_login_for_an_organization_has_the_branding_of_the_organiz
     assert "background-color:#ffee00" in str(message.alternatives[0][0])
 
 
-def test_a_message_without_a_sender_fails_its_job_and_the_error_does_not_contain_the_code(door: Door, settings: Any) -> None:
+def test_the_job_of_a_message_without_a_sender_fails_without_showing_the_code(door: Door, settings: Any) -> None:
     code = door.code(**BY_TEXT)
     settings.SMS_SENDER = {}
     deliver(door.tenant.pk)
@@ -108,7 +108,7 @@ def test_a_message_without_a_sender_fails_its_job_and_the_error_does_not_contain
     assert "sealed" not in job.parameters
 
 
-def test_a_text_message_has_a_code_and_no_link_and_the_code_is_not_stored(door: Door) -> None:
+def test_a_text_message_has_a_code_but_no_link_and_the_code_is_not_stored(door: Door) -> None:
     code = door.code(**BY_TEXT)
     assert last_contents(door.tenant.pk).link == ""
     deliver(door.tenant.pk)

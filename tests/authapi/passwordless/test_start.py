@@ -152,7 +152,7 @@ def test_a_code_that_expired_before_the_worker_ran_is_not_sent(door: Door) -> No
     assert mail.outbox == []
 
 
-def test_if_sign_ups_are_off_only_users_with_an_account_get_a_message_but_every_answer_is_the_same(door: Door) -> None:
+def test_if_sign_ups_are_off_unknown_addresses_get_the_same_answer_but_no_message(door: Door) -> None:
     set_options(door.email, disable_signup=True)
     create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     known, unknown = door.start(), door.start(email="eve@example.test")

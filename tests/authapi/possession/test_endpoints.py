@@ -1,4 +1,4 @@
-"""Bound tokens at the issuing endpoints and at userinfo: stolen tokens, replayed proofs, nonces (RFC 9449)."""
+"""Bound tokens at the endpoints that issue tokens and at `/userinfo`: stolen tokens, replayed proofs, nonces (RFC 9449)."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_the_next_api_can_be_named_as_a_resource(world: World) -> None:
     assert {line.details["audience"] for line in lines} == {SECOND, THIRD}
 
 
-def test_the_token_after_a_chain_names_every_actor_and_a_chain_ends_after_five_exchanges(world: World) -> None:
+def test_a_chain_of_exchanges_names_every_actor_and_ends_after_five_exchanges(world: World) -> None:
     ledger = create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, scopes=SCOPES)
     stock = api_client(world.tenant, SECOND)
     for_users(world.tenant, stock, ledger, "read")
@@ -217,7 +217,7 @@ def test_a_new_token_gets_only_scopes_of_the_grant(world: World, scope: str | No
     assert not {"id_token", "refresh_token"} & answer.json().keys()
 
 
-def test_a_new_token_gets_only_scopes_and_permissions_of_both_the_grant_and_the_user(world: World) -> None:
+def test_a_new_token_has_only_rights_that_both_the_grant_and_the_user_have(world: World) -> None:
     changes = {"settings": {"enforce_policies": True}, "token_dialect": "access_token_authz"}
     update_api_resource(tenant_id=world.tenant.pk, resource_id=world.stock.pk, changes=changes)
     add_user_permissions(
@@ -237,7 +237,7 @@ def test_a_new_token_gets_only_scopes_and_permissions_of_both_the_grant_and_the_
         (False, "access_token", "read write", None),
     ],
 )
-def test_scopes_and_permissions_depend_on_the_enforcement_and_token_dialect_of_the_api(
+def test_scopes_and_permissions_depend_on_two_settings_of_the_api(
     world: World, enforces: bool, dialect: str, scope: str, permissions: list[str] | None
 ) -> None:
     changes = {"settings": {"enforce_policies": enforces}, "token_dialect": dialect}
@@ -452,7 +452,7 @@ def test_a_client_may_prove_with_its_own_token_that_it_is_the_actor(world: World
     assert claims["act"] == {"sub": world.orders.client_id}
 
 
-def test_the_token_of_a_user_who_acts_for_another_user_expires_when_the_first_of_the_two_tokens_expires(world: World) -> None:
+def test_a_token_with_a_user_as_actor_expires_with_the_earlier_of_both_tokens(world: World) -> None:
     agent = some_user(world.tenant)
     code = code_of(login_of(world.tenant, world.application, agent, scope="read", audience=FIRST))
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)

@@ -165,7 +165,7 @@ def waits_for_lock() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def test_a_security_key_is_accepted_once_on_its_own_page_and_domain_and_for_only_one_account(open_account: Account) -> None:
+def test_a_new_security_key_is_accepted_only_once_and_only_for_one_account(open_account: Account) -> None:
     mine, place = open_account.browser, f"{ADD}/webauthn-roaming"
     taken = give_key(person(open_account.connection, email="bob@example.test"), mine.host)
     key, evil = key_for(mine, verifies=False), key_for(mine, origin="http://evil.example")
@@ -200,7 +200,7 @@ def test_a_user_can_rename_only_their_own_passkeys(open_account: Account) -> Non
     assert set(EnrolledFactor.objects.of(bob.tenant_id).values_list("name", flat=True)) == {"Old"}
 
 
-def test_disabled_unsendable_and_redundant_kinds_of_factors_cannot_be_added(open_account: Account) -> None:
+def test_a_kind_of_factor_that_the_user_could_not_use_cannot_be_added(open_account: Account) -> None:
     mine, user = open_account.browser, open_account.user
     token = token_of(open_account.open("profile"))
     set_factors(open_account.tenant, "otp", "sms", "email", policy="on-request")

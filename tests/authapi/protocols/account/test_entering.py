@@ -63,7 +63,7 @@ def test_a_session_of_another_tenant_does_not_open_the_page(account: Account) ->
     assert elsewhere.get("/account").location.startswith("/u/login?")
 
 
-def test_blocked_and_deleted_users_are_logged_out_and_cannot_change_anything(account: Account) -> None:
+def test_blocked_users_and_deleted_users_cannot_change_anything(account: Account) -> None:
     token = token_of(account.open("profile"))
     block_user(tenant_id=account.tenant.pk, user_id=account.user.user_id)
     assert account.send("profile", token=token, name="Eve").location.startswith("/u/login?")
@@ -177,7 +177,7 @@ def test_pages_are_not_cached_and_cannot_be_framed(account: Account) -> None:
         assert page.headers["x-frame-options"] == "DENY"
 
 
-def test_the_client_of_the_page_is_created_once_and_is_hidden_and_unusable_for_protocols(account: Account) -> None:
+def test_the_client_of_the_page_is_created_once_and_cannot_be_used_by_protocols(account: Account) -> None:
     client = account_client(account.tenant.pk)
     assert account_client(account.tenant.pk) == client
     assert list(Client.objects.of(account.tenant.pk).filter(is_account_page=True)) == [client]

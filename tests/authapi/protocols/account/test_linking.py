@@ -1,4 +1,5 @@
-"""Linking a login of a provider at the account page: only after a new proof, only by the user, who then returns to the linked logins."""
+"""Linking a login of a provider at the account page. Only the user can do it, and only after a new proof. The user then returns to the list
+of linked logins."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def go(login: Login, page: Any) -> dict[str, str]:
     return sent
 
 
-def test_the_button_of_a_passwordless_login_describes_the_login_and_does_not_show_the_name_of_the_connection(elsewhere: Login) -> None:
+def test_the_button_of_a_passwordless_login_does_not_show_the_name_of_its_connection(elsewhere: Login) -> None:
     for strategy in ("email", "sms"):
         enabled = {"enabled_clients": [elsewhere.client.client_id]}
         made = create_connection(tenant_id=elsewhere.client.tenant_id, name=strategy, strategy=strategy)

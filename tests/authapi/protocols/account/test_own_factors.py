@@ -45,7 +45,7 @@ def strong(account: Account) -> Account:
     return account
 
 
-def test_the_first_proof_alone_does_not_open_the_page_if_the_tenant_requires_a_second_factor(strong: Account) -> None:
+def test_the_first_proof_does_not_open_the_page_if_a_second_factor_is_required(strong: Account) -> None:
     set_factors(strong, SecondFactorPolicy.ALWAYS)
     assert [strong.open(name).location.partition("?")[0] for name in ("", "sessions", "password")] == ["/u/mfa"] * 3
     pass_second_step(strong)

@@ -37,7 +37,7 @@ FORM: dict[str, Any] = {
 # --- Profile ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_saved_profile_is_in_an_event_and_the_audit_and_sign_in_logs_name_the_user(account: Account) -> None:
+def test_a_saved_profile_is_recorded_in_an_event_and_in_both_logs(account: Account) -> None:
     picture = "https://example.test/ada.png"
     page = account.send("profile", **{**FORM, "picture": picture, "user_id": "auth0|x", "email": "evil@example.test"})
     assert (page.status, page.location) == (303, "/account/profile?done=saved")
@@ -175,7 +175,7 @@ def test_a_new_address_takes_effect_after_its_link_is_confirmed_and_ends_session
     assert SignIn.objects.of(account.tenant.pk).filter(type="sce", user_id=user.user_id).count() == 1
 
 
-def test_an_address_of_another_user_gets_no_mail_and_the_answer_does_not_reveal_the_user(account: Account) -> None:
+def test_the_address_of_another_user_gets_no_mail_but_the_usual_answer(account: Account) -> None:
     person(account.connection, email="bob@example.test")
     jobs = Job.objects.of(account.tenant.pk).count()
     page = account.send("email", email="BOB@example.test")
