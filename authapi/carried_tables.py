@@ -11,7 +11,7 @@ from identity.models import Job
 from identity.moving.carrying import carry, sealed_member, sealed_names, sealed_text
 
 _BEGINS_AGAIN = (
-    "Not copied: a row is valid for minutes only, and its digests and encrypted values depend on ids of this "
+    "Not copied: a row is valid for only a few minutes, and its digests and encrypted values depend on ids of this "
     "installation. Users must start again."
 )
 

@@ -181,7 +181,7 @@ def host_of(request: Any) -> HostMatch:
 
 
 def origin_of_request(request: Any) -> Origin:
-    """Return the trusted client address of a request."""
+    """Return the trusted IP address of the client of a request."""
     return origin_of(request.META.get("REMOTE_ADDR") or "", request.META.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES)
 
 

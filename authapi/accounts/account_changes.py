@@ -13,7 +13,7 @@ from authapi.tokens import ciba_requests, device_codes
 from authapi.tokens.revocation import revoke_refresh_tokens
 from identity.models import LinkedIdentity, User
 
-# The strategy of connections whose users log in by email address only. Users of external providers are identified by a subject.
+# The strategy of connections whose users can log in only by email address. Users of external providers are identified by a subject.
 _BY_ADDRESS = "email"
 
 

@@ -20,7 +20,7 @@ def tell_former_address(user: User, *, former_email: str, **_: object) -> None:
     """Queue a mail to the former email address of a changed account, in the transaction of the change.
 
     Sends nothing if the tenant has no mail server or has disabled this mail: a missing mail must not make the change fail. Users of
-    upstream providers get no mail: the provider verifies their address and notifies them.
+    external providers get no mail: the provider verifies their email address and notifies them.
     """
     if not former_email or not keeps_address(user):
         return
@@ -29,14 +29,15 @@ def tell_former_address(user: User, *, former_email: str, **_: object) -> None:
     try:
         validate_email(former_email)
     except ValidationError:
-        # An older version may have stored an invalid address, because it did not validate addresses.
+        # An older version may have stored an invalid email address, because it did not validate email addresses.
         return
     queue_message(
         tenant_id=user.tenant_id,
         kind=KIND,
         channel=EMAIL,
         recipient=former_email,
-        # The mail is sent to the former mailbox, which an attacker may read. So the template of the mail gets only the former address.
+        # The mail is sent to the former mailbox, which an attacker may read. So the template of the mail gets only the former email
+        # address, not the new one.
         context={"user": {**user_facts(user), "email": former_email}},
         language=language_for(user, user.tenant_id, asked=asked_language()),
     )

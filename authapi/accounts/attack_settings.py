@@ -1,4 +1,4 @@
-"""Changes the settings of a tenant for suspicious addresses and breached passwords."""
+"""Changes the settings of a tenant for suspicious IP addresses and breached passwords."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST_RATE_MS = 30 * 86_400_000
 
 @unit_of_work
 def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Change the given settings of suspicious addresses; other settings, also within a stage (such as login), stay. Raises `Invalid`.
+    """Change the given settings of suspicious IP addresses. Other settings, also within a stage, keep their values. Raises `Invalid`.
 
     The counts of attempts are kept, so the new limits also apply to IP addresses that are already blocked.
     """

@@ -88,7 +88,7 @@ def held_count(connection: Connection, identifier: str, ip: str) -> Count | None
 
 
 def counted_address(ip: str) -> str:
-    """Return the counting key of an IP address: the IPv4 address itself, or the /64 of an IPv6 address. Empty for an invalid address."""
+    """Return the counting key of an IP address: the IPv4 address itself, or the /64 of an IPv6 address. Empty for an invalid IP address."""
     return customer_of(keys_of(ip)) if parsed_address(ip) is not None else ""
 
 

@@ -25,7 +25,7 @@ from identity.services.failures import Invalid, NotSupported
 from identity.services.profile_rules import check_password, personal_data
 from identity.services.users import locked_user
 
-# Default lifetime of a link in seconds: five days, as in the upstream system. The longest is 30 days, because a link that changes a
+# Default lifetime of a link in seconds: five days, as in the upstream system. The maximum is 30 days, because a link that changes a
 # password must always expire.
 LIFE_SECONDS = 432_000
 MOST_LIFE_SECONDS = 2_592_000

@@ -18,7 +18,8 @@ from identity.breaches.current_list import is_in_breach
 
 SIGN_UP, CHANGE = "pre-user-registration", "pre-change-password"
 BLOCK, TELL_USER, TELL_ADMINS = "block", "user_notification", "admin_notification"
-# The shortest time between two mails to administrators. `immediately` also has a minimum, so that one attack causes only one mail.
+# The shortest time between two mails to administrators, for each frequency. Even `immediately` has a minimum, so that one attack causes
+# only one mail.
 FREQUENCIES = {
     "immediately": timedelta(minutes=5),
     "daily": timedelta(days=1),

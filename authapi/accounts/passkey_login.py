@@ -27,10 +27,10 @@ from identity.services.users import locked_user
 _SUCCESS, _FAILURE, _LIMIT = "s", "f", "limit_mu"
 _UNKNOWN = "The passkey is unknown or belongs to another domain."
 _CLOSED = "The connection of the user does not allow passkeys."
-_NOT_INVITED = "The invitation is for another address."
+_NOT_INVITED = "The invitation is for another email address."
 _WRONG = "The passkey was not accepted: its answer is wrong, too old, or for another login."
 _BLOCKED = "The user is blocked by an administrator."
-_SUSPICIOUS = "Too many failed logins at many accounts from this address."
+_SUSPICIOUS = "Too many failed logins at many accounts from this IP address."
 
 
 @dataclass(frozen=True)

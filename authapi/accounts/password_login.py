@@ -35,8 +35,8 @@ _SUCCESS = "s"
 _LINES: dict[Refusal, tuple[str, str]] = {
     Refusal.USER_BLOCKED: ("f", "The user is blocked by an administrator."),
     Refusal.TOO_MANY_ATTEMPTS: ("limit_wc", "The account is blocked after too many failed logins."),
-    Refusal.TOO_MANY_LOGINS: ("limit_sul", "Too many logins to this account from one address."),
-    Refusal.SUSPICIOUS_ADDRESS: ("limit_mu", "Too many failed logins at many accounts from this address."),
+    Refusal.TOO_MANY_LOGINS: ("limit_sul", "Too many logins to this account from one IP address."),
+    Refusal.SUSPICIOUS_ADDRESS: ("limit_mu", "Too many failed logins at many accounts from this IP address."),
     Refusal.PASSWORD_LEAKED: (LEAKED_AT_LOGIN, IN_WORDS),
 }
 _WRONG_PASSWORD = ("fp", "Wrong password.")

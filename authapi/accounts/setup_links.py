@@ -1,6 +1,6 @@
 """Links that set up a second factor, for users who cannot or should not wait until a login requires a second factor.
 
-A link only allows its holder to enroll a factor for the user of the link. The link begins no session. If the user already has a factor, the
+A link allows its holder only to enroll a factor for the user of the link. The link begins no session. If the user already has a factor, the
 holder must prove this factor first. A setup can be confirmed only in the browser in which it was begun. Decision: docs/adr/0122.
 """
 
@@ -86,7 +86,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class SetUp:
-    """A confirmed factor. `recovery_code` is set for the user's first factor only."""
+    """A confirmed factor. `recovery_code` is set only for the user's first factor."""
 
     factor: EnrolledFactor
     recovery_code: str = field(default="", repr=False)
@@ -103,17 +103,17 @@ def create_setup_link(
     language: str = "",
     address: str = "",
 ) -> SetupLink:
-    """Return a new link that sets up a factor. With `kind`, the link allows this kind of factor only. With `is_mailed`, mail the link, too.
+    """Return a new link that sets up a factor. With `kind`, the link allows only this kind of factor. With `is_mailed`, mail the link, too.
 
     `adds` allows a link for a user who already has a factor; the user must prove this factor first. The mail is sent to `recipient`,
-    otherwise to the address of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail
+    otherwise to the email address of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail
     without a recipient, `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)
     recipient = recipient or user.email or ""
     if is_mailed and not recipient:
-        raise Invalid({"email": ["The user has no e-mail address: send an address in email, or leave send_mail out"]})
+        raise Invalid({"email": ["The user has no email address: send an address in email, or leave send_mail out"]})
     if is_mailed and usable_count(user, _PURPOSE) >= MOST_LINKS:
         raise Conflict(f"The user has {MOST_LINKS} links that still work.")
     spoken = language_for(user, user.tenant_id, asked=language) if is_mailed else ""

@@ -51,7 +51,7 @@ class SignUp:
     # Whether the page has an invitation to the user's email address. An invited user may sign up even if the connection accepts no other
     # sign-ups.
     is_invited: bool = False
-    # Whether to mail a link that verifies the email address. False if this address is proven before the account is created.
+    # Whether to mail a link that verifies the email address. False if the user proves the email address before the account is created.
     is_mail_due: bool = True
     identifier: str = ""
     add_passkey: Callable[[User], object] | None = field(default=None, repr=False)
@@ -183,7 +183,7 @@ def _refuse(request: SignUp, refusal: SignUpRefused, cause: Exception | None = N
 
 _DESCRIPTIONS = {
     Reason.DISABLED: "The connection does not allow sign-ups.",
-    Reason.SUSPICIOUS_ADDRESS: "Too many sign-ups from the address.",
+    Reason.SUSPICIOUS_ADDRESS: "Too many sign-ups from the IP address.",
     Reason.INVALID: "A value is missing or invalid.",
     Reason.PASSWORD_TOO_WEAK: "The password is too weak.",
     Reason.REFUSED: "The user already exists.",

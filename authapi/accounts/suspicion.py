@@ -2,7 +2,7 @@
 
 Contract 9.10 to 9.13. A stage is a step with its own count of attempts: login, sign-up or token exchange. The counts are buckets in Redis,
 or in each process while Redis is unavailable: losing a bucket is acceptable, because buckets only slow down an attack. Blocks of accounts
-are in PostgreSQL, because they must not be lost. Rows of `AddressBlock` only show administrators which addresses the buckets refuse.
+are in PostgreSQL, because they must not be lost. Rows of `AddressBlock` only show administrators which IP addresses the buckets refuse.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TOLD_EVERY = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Suspicion:
-    """The settings of a tenant for suspicious addresses."""
+    """The settings of a tenant for suspicious IP addresses."""
 
     is_enabled: bool
     shields: frozenset[str]
@@ -109,8 +109,8 @@ def lift_address(tenant_id: str, ip: str) -> None:
 
 
 def lift_block(row: AddressBlock) -> None:
-    """Restore the attempts of a blocked address at every stage, not only at the stage of the row. One attack may have used up several
-    stages."""
+    """Restore the attempts of a blocked IP address at every stage, not only at the stage of the row: one attack may have used up the
+    attempts of several stages."""
     _lift(row.tenant_id, row.address)
 
 
@@ -123,7 +123,7 @@ def _lift(tenant_id: str, address: str) -> None:
 
 def _applies(rules: Suspicion, ip: str) -> bool:
     # A trusted proxy that does not forward the IP addresses of clients hides many clients. These clients must not count as one suspicious
-    # address.
+    # IP address.
     is_hidden = compiled(settings.TRUSTED_PROXIES).has(ip)
     return (rules.blocks or rules.notifies) and bool(counted_address(ip)) and not is_hidden and not is_listed(ip, rules.allowlist)
 

@@ -31,7 +31,7 @@ _NAME = RegexValidator(r"\A[^<>]+\Z", "String does not match pattern ^[^<>]+$")
 
 
 class Address(Text):
-    """An absolute address with any scheme, including custom schemes of applications. Schemes that run scripts are refused."""
+    """An absolute URL with any scheme, including custom schemes of applications. Schemes that run scripts are refused."""
 
     def __init__(self, *, fragment: bool = True, **options: Any) -> None:
         pattern = r"\A(?!(?i:javascript|data|vbscript):)[A-Za-z][A-Za-z0-9+.-]*:[^\s" + ("" if fragment else "#") + r"]+\Z"
@@ -39,7 +39,7 @@ class Address(Text):
 
 
 class Registered(Address):
-    """An address whose host may have a wildcard as its first label."""
+    """A URL whose host may have a wildcard as its first label."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)
@@ -50,7 +50,7 @@ class Registered(Address):
 
 
 class KeyAddress(Text):
-    """An https address of a key set. Plain http is allowed if the operator allows it for outgoing requests."""
+    """The https URL of a key set. Plain http is allowed if the operator allows plain http for outgoing requests."""
 
     default_error_messages = {"insecure": "Expected an https address"}
 

@@ -41,8 +41,8 @@ _PROPERTIES: dict[str, Schema] = {
     "jwks_uri": {**TEXT, "description": "Address of the keys that verify signed requests of the client."},
     "compliance_level": {**TEXT, "enum": list(LEVELS), "description": "The FAPI profile whose rules the client must follow."},
     "oauth_standard_errors": {**SWITCH, "description": "Errors have the statuses and codes of RFC 6749, and `redirect_uri` is required."},
-    "frontchannel_logout_uri": {**TEXT, "description": "The browser loads this address in a hidden frame when the session ends."},
-    "frontchannel_logout_session_required": {**SWITCH, "description": "No effect: the address always contains `iss` and `sid`."},
+    "frontchannel_logout_uri": {**TEXT, "description": "The browser loads this URL in a hidden frame when the session ends."},
+    "frontchannel_logout_session_required": {**SWITCH, "description": "No effect: the URL always contains `iss` and `sid`."},
     "updated_at_as_text": {**SWITCH, "description": "`updated_at` in profiles is ISO 8601 text instead of a number of seconds."},
     "authorization_details_types": {
         **_TEXTS,

@@ -23,7 +23,7 @@ from identity.models import Connection, Organization
 from identity.services.failures import NotFound
 
 _ACTIONS = {"get": "list", "patch": "partial_update", "put": "update", "post": "create"}
-# The first word of the id of an operation, by method.
+# The first word of the id of an operation, by HTTP method.
 _ACTS = {"patch": "update", "put": "set", "post": "create"}
 _TYPES: dict[type, str] = {bool: "boolean", int: "integer", str: "string"}
 

@@ -36,8 +36,8 @@ _NEWEST_FIRST = Order("created_at", "created_at", is_descending=True)
 
 
 class _BothTables:
-    """Reads pages of `MergedLog` for `answer_list`. Ignores the rows that `answer_list` passes, because these rows are of one table
-    only."""
+    """Reads pages of `MergedLog` for `answer_list`. Ignores the rows that `answer_list` passes, because these rows come from only one
+    table."""
 
     def __init__(self, condition: Q) -> None:
         self._log = MergedLog(condition)

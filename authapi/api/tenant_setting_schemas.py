@@ -79,7 +79,7 @@ COMPONENTS: dict[str, Schema] = {
         "properties": {
             "enabled": SWITCH,
             "shields": {"type": "array", "items": {**TEXT, "enum": list(SHIELDS)}},
-            "allowlist": {**_TEXTS, "description": "Addresses and networks whose failures are not counted."},
+            "allowlist": {**_TEXTS, "description": "IP addresses and networks whose failures are not counted."},
             "mode": {**TEXT, "enum": list(MODES)},
             "max_attempts": {"type": "integer"},
         },

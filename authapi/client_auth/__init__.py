@@ -97,7 +97,8 @@ def check_origin(client: Client, origin: str | None) -> None:
 
 
 def _presented(request: TokenRequest) -> list[Credential]:
-    """Return the possible credentials: one explicit credential, otherwise a certificate or the client id."""
+    """Return the possible credentials: the one explicit credential. If there is none: the forwarded certificate, the client id alone, or
+    both."""
     found = [credential for presented in METHODS if (credential := presented(request)) is not None]
     proofs = [credential for credential in found if credential.method not in _AMBIENT]
     if len(proofs) > 1:

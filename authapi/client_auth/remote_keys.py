@@ -50,7 +50,7 @@ class KeysUnavailable(Exception):
 
 
 class UnreadableKeys(Exception):
-    """The response from the address is not a key set."""
+    """The response from the URL is not a key set."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,12 @@ class RemoteKeys:
 
 
 def fetched(tenant_id: str, address: str) -> tuple[RemoteKey, ...]:
-    """Return the keys at an address. Raises `OutboundError`, `NoTurn` or `UnreadableKeys`."""
+    """Fetch and return the keys at a URL. Raises `OutboundError`, `NoTurn` or `UnreadableKeys`."""
     with turn(tenant_id):
         headers = {"Accept": "application/jwk-set+json, application/json"}
         answer = outbound_session().send("GET", address, headers=headers, body=None, deadline=time.monotonic() + _FETCH_SECONDS)
     if answer.status != 200 or len(answer.body) > _LARGEST_BODY:
-        # Redirects are not followed: only the registered address is trusted.
+        # Redirects are not followed: only the registered URL is trusted.
         raise UnreadableKeys
     return read_keys(answer.body)
 
@@ -195,7 +195,7 @@ def _fitting(keys: tuple[RemoteKey, ...], kid: str | None, algorithm: str) -> tu
 
 @lru_cache(maxsize=1)
 def _threads() -> ThreadPoolExecutor:
-    # Separate threads, so that a slow address does not delay tokens and pages of other clients.
+    # Separate threads, so that a slow server does not delay tokens and pages of other clients.
     return ThreadPoolExecutor(2, thread_name_prefix="authapi-keys")
 
 

@@ -15,7 +15,7 @@ from joserfc.jwk import RSAKey
 from authapi.models import ClientCredential
 
 ALGORITHMS = ("RS256", "RS384", "PS256")
-# RFC 8725, 3.10: refuse keys and key addresses in the header, and extensions that must be understood.
+# RFC 8725, 3.10: refuse headers with a key, with the URL of a key, or with extensions that must be understood.
 REFUSED_HEADERS = ("crit", "b64", "zip", "enc", "jwk", "jku", "x5u")
 
 

@@ -27,7 +27,7 @@ _OPEN_HOSTS = frozenset(
 def wildcard_problem(address: str) -> str | None:
     """Return the reason why a URL with a wildcard must not be registered. None for a valid URL, and for a URL without a wildcard.
 
-    A wildcard replaces the first label in the host of an https address. The rest of the host must not be a public name, whose subdomains
+    A wildcard replaces the first label in the host of an https URL. The rest of the host must not be a public name, whose subdomains
     have different owners.
     """
     if "*" not in address:

@@ -27,7 +27,7 @@ def is_origin_allowed(origin: str | None, *, allowed: Iterable[str], known: Iter
 
 
 def web_origin_of(address: str) -> str:
-    """Return scheme, host and port, written as browsers write an origin. Empty for an address without an origin."""
+    """Return scheme, host and port, written as browsers write an origin. Empty for a URL without an origin."""
     try:
         parts = urlsplit(address)
         port = parts.port

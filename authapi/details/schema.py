@@ -135,7 +135,7 @@ def _validator(encoded: bytes) -> Draft202012Validator:
             orjson.loads(encoded),
             validate_formats=True,
             pattern_options=RegexOptions(size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES),
-            # Error texts are copied into addresses and logs, so they must not contain values of a request.
+            # Error texts are copied into URLs and logs, so they must not contain values of a request.
             mask="the value",
             offline=True,
         )

@@ -1,1 +1,1 @@
-"""Checks of requests before an endpoint handles them: addresses, bodies, rates, certificates, management tokens."""
+"""Checks of requests before an endpoint handles them: IP addresses, bodies, rates, certificates, management tokens."""

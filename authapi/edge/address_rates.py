@@ -1,4 +1,4 @@
-"""Counts requests per IP address: refused requests as debt, anonymous requests as visits. Uses constant memory. Unlike
+"""Counts requests per IP address: refused requests as debt, anonymous requests as visits. The counts use constant memory. Unlike
 `rate_leases`, this module reserves no requests in advance.
 
 Counts are in approximate counters of fixed size in this process (`foundation.memory.sketch`). Redis adds up the counts of all processes,

@@ -1,4 +1,4 @@
-"""Determines the trusted client address of a request, and the keys under which its requests are counted. Pure."""
+"""Determines the trusted IP address of the client of a request, and the keys under which the requests of this address are counted. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Origin:
     keys: tuple[AddressKey, ...]
 
     def keys_at(self, tenant_id: str) -> tuple[AddressKey, ...]:
-        """Return the keys of the address at one tenant. For an unknown host, the tenant id is empty."""
+        """Return the keys of the IP address at one tenant. For an unknown host, the tenant id is empty."""
         return tuple(key.at(tenant_id) for key in self.keys)
 
 
@@ -53,19 +53,19 @@ class Proxies:
     has_unix_sockets: bool = False
 
     def has(self, peer: str) -> bool:
-        """Tell whether a peer is a trusted proxy. A peer without an address arrived over a unix socket."""
+        """Tell whether a peer is a trusted proxy. A peer without an IP address is connected over a unix socket."""
         if not peer:
             return self.has_unix_sockets
         return bool(self.networks) and len(peer) <= _LONGEST_ADDRESS and _is_within(peer, self)
 
 
 def compiled(proxies: Collection[str]) -> Proxies:
-    """Return the compiled proxies of a setting, cached. Raises `ValueError` for an entry that is not an address or a network."""
+    """Return the compiled proxies of a setting, cached. Raises `ValueError` for an entry that is neither an IP address nor a network."""
     return _compiled(tuple(proxies))
 
 
 def origin_of(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> Origin:
-    """Return the nearest address that is not a trusted proxy, with its keys. `X-Forwarded-For` is used only behind trusted proxies.
+    """Return the nearest IP address that is not a trusted proxy, with its keys. `X-Forwarded-For` is used only behind trusted proxies.
 
     An entry of the header that is not an address ends the chain. If the peer is not a trusted proxy, its header is ignored, and the key is
     the address of the peer.
@@ -84,21 +84,22 @@ def origin_of(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -
 
 
 def customer_keys(address: str, trusted_proxies: Collection[str]) -> tuple[AddressKey, ...]:
-    """Return the keys of a known client address. Empty for a trusted proxy, which hides the client."""
+    """Return the keys of the known IP address of a client. Empty for a trusted proxy, which hides the client."""
     return () if compiled(trusted_proxies).has(address) else keys_of(address)
 
 
 def client_address(peer: str, forwarded_for: str, trusted_proxies: Collection[str]) -> str:
-    """Return the nearest address that is not a trusted proxy. `X-Forwarded-For` is used only behind trusted proxies.
+    """Return the nearest IP address that is not a trusted proxy. `X-Forwarded-For` is used only behind trusted proxies.
 
-    `trusted_proxies` are addresses, networks and `unix:`. An entry of the header that is not an address ends the chain.
+    `trusted_proxies` contains IP addresses, networks and `unix:`. An entry of the header that is not an address ends the chain.
     """
     return origin_of(peer, forwarded_for, trusted_proxies).address
 
 
 @lru_cache(maxsize=4096)
 def keys_of(address: str) -> tuple[AddressKey, ...]:
-    """Return the keys of an address. IPv4 has one key, the address. IPv6 has two: its /64, and its /48 with 16 times the limit."""
+    """Return the keys of an IP address. An IPv4 address has one key: itself. An IPv6 address has two: its /64, and its /48 with 16 times
+    the limit."""
     parsed = parsed_address(address)
     if parsed is None:
         return (AddressKey(address),) if address else ()
@@ -109,23 +110,23 @@ def keys_of(address: str) -> tuple[AddressKey, ...]:
 
 
 def customer_of(keys: tuple[AddressKey, ...]) -> str:
-    """Return the name of the first key of an address: an IPv4 address or an IPv6 /64. Empty without keys."""
+    """Return the name of the first key of an IP address: an IPv4 address or an IPv6 /64. Empty without keys."""
     return keys[0].name if keys else ""
 
 
 def stored_address(address: str | None) -> str | None:
-    """Return an IP address as a database column stores it, without the zone of a link-local address. None for an invalid address."""
+    """Return an IP address as a database column stores it, without the zone of a link-local address. None for an invalid IP address."""
     return _written(address or "")
 
 
 def is_listed(address: str, allowed: Collection[str]) -> bool:
-    """Tell whether an address is in `allowed`, a list of addresses and networks. Invalid entries match nothing."""
+    """Tell whether an IP address is in `allowed`, a list of IP addresses and networks. Invalid entries match nothing."""
     parsed = parsed_address(address)
     return parsed is not None and any(parsed in network for network in _readable_networks(allowed))
 
 
 def parsed_address(text: str) -> Address | None:
-    """Parse an address. Drops port and zone, and maps `::ffff:192.0.2.1` to 192.0.2.1. None for an invalid address."""
+    """Parse an IP address. Drops port and zone, and maps `::ffff:192.0.2.1` to 192.0.2.1. None for an invalid IP address."""
     text = text.strip()
     if len(text) > _LONGEST_ADDRESS:
         return None
@@ -167,5 +168,5 @@ def _text_of(text: str) -> str | None:
 
 
 def _written(text: str) -> str | None:
-    # Longer texts are not addresses and must not fill the cache.
+    # Longer texts are not IP addresses and must not fill the cache.
     return _text_of(text) if len(text) <= _LONGEST_ADDRESS else None

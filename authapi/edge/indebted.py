@@ -16,7 +16,7 @@ from foundation.memory.sketch import Sketch
 
 Result = TypeVar("Result")
 
-# Refused requests to all tenants, counted in this process only, because the limit protects the process.
+# Refused requests to all tenants, counted only in this process, because the limit protects the process.
 _refusals = Sketch(debt_figure().seconds)
 # Locks for fast and slow work. A lock belongs to the event loop that created it.
 _locks: dict[bool, WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = {

@@ -79,7 +79,7 @@ def without_untrusted(headers: dict[str, str], pairs: Iterable[tuple[bytes, byte
 
 
 def certificate_of(request: TokenRequest) -> Certificate | None:
-    """Return the certificate of the client. None if its edge forwarded none.
+    """Return the certificate of the client. None if the edge of the host has forwarded no certificate.
 
     Checks the edge key again, so that forged headers are not trusted even if the caller has not removed them. Raises `RequestRefused` for
     a certificate that cannot be parsed or is not valid now.
@@ -97,7 +97,7 @@ def certificate_of(request: TokenRequest) -> Certificate | None:
 def discovery_members(host: HostMatch, endpoints: Mapping[str, Any]) -> dict[str, Any]:
     """Return the discovery members for mutual TLS. Empty if the host has no edge (RFC 8705, 5).
 
-    `endpoints` are the addresses of the host by their names in discovery.
+    `endpoints` are the URLs of the host by their names in discovery.
     """
     if not edge_keys.get((host.tenant_id, host.host)):
         return {}

@@ -38,7 +38,7 @@ class NoRoom(Exception):
 
 
 class Body:
-    """One body: its received size, and the keys of the address that is charged for it."""
+    """One body: its received size, and the keys of the IP address that is charged for the body."""
 
     def __init__(self, bodies: UnreadBodies, keys: tuple[AddressKey, ...]) -> None:
         self._bodies = bodies
@@ -104,7 +104,7 @@ class UnreadBodies:
 
     @contextmanager
     def held(self, keys: tuple[AddressKey, ...]) -> Iterator[Body]:
-        """Account for a body until its request is answered. `keys` is empty if the address is unknown."""
+        """Account for a body until its request is answered. `keys` is empty if the IP address is unknown."""
         body = Body(self, keys)
         self._bodies.add(body)
         try:
@@ -135,7 +135,7 @@ class UnreadBodies:
         self._give_back(largest)
 
     def _of_largest_holder(self) -> list[Body]:
-        """Return the unfinished bodies of the IP address with the most bytes. Each body of an unknown address counts separately."""
+        """Return the unfinished bodies of the IP address with the most bytes. Each body of an unknown IP address counts separately."""
         held: Counter[str | int] = Counter()
         for one in self._bodies:
             if one.is_unfinished:

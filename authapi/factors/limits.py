@@ -23,7 +23,7 @@ from identity.models import User
 
 
 class TooManyMessages(Exception):
-    """Too many codes were sent to this user or to this address. Request another code later."""
+    """Too many codes were sent to this user, or to this email address or phone number. Request another code later."""
 
     def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)

@@ -30,7 +30,7 @@ def tell(user: User, change: str) -> None:
     try:
         validate_email(user.email)
     except ValidationError:
-        # An older version may have stored an invalid address, because it did not validate addresses.
+        # An older version may have stored an invalid email address, because it did not validate email addresses.
         return
     queue_message(
         tenant_id=user.tenant_id,

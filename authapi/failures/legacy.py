@@ -22,9 +22,9 @@ class LegacyCase(Case):
         "too_many_attempts",
         "Your account has been blocked after multiple consecutive login attempts. Check your mail to unblock it.",
     )
-    SUSPICIOUS_ADDRESS = 429, "too_many_attempts", "Too many failed logins from this address. Try again later."
-    TOO_MANY_LOGINS = 429, "too_many_logins", "Too many logins of this user from this address. Try again later."
-    TOO_MANY_DELEGATIONS = 429, "too_many_requests", "Too many delegations of this user from this address. Try again later."
+    SUSPICIOUS_ADDRESS = 429, "too_many_attempts", "Too many failed logins from this IP address. Try again later."
+    TOO_MANY_LOGINS = 429, "too_many_logins", "Too many logins of this user from this IP address. Try again later."
+    TOO_MANY_DELEGATIONS = 429, "too_many_requests", "Too many delegations of this user from this IP address. Try again later."
     PAGE_NEEDED = 403, "access_denied", "This login needs a page of the service. Send the user to /authorize."
     # Errors of clients and connections.
     UNKNOWN_CLIENT = 403, "unauthorized_client", "invalid client"

@@ -22,8 +22,8 @@ class LoginCase(Case):
         "too_many_attempts",
         "Your account has been blocked after multiple consecutive login attempts. Check your mail to unblock it.",
     )
-    TOO_MANY_LOGINS = 429, "too_many_requests", "Too many logins of this user from this address. Try again later."
-    SUSPICIOUS_ADDRESS = 429, "too_many_attempts", "Too many failed logins from this address. Try again later."
+    TOO_MANY_LOGINS = 429, "too_many_requests", "Too many logins of this user from this IP address. Try again later."
+    SUSPICIOUS_ADDRESS = 429, "too_many_attempts", "Too many failed logins from this IP address. Try again later."
     PASSWORD_LEAKED = 401, "password_leaked", "This password was found in a data breach. Choose a new password."
     # Shown on a page, because no redirect URI of the client is trusted yet (RFC 6749, 4.1.2.1).
     UNKNOWN_CLIENT = 400, "invalid_request", "Unknown client: {client_id}"
@@ -49,7 +49,7 @@ class LoginCase(Case):
     CONSENT_DENIED = 403, "access_denied", "User did not authorize the request"
     REQUEST_EXPIRED = 400, "invalid_request", "This login has expired or was already finished. Begin again at the application."
     FOREIGN_BROWSER = 400, "invalid_request", "This login was begun in another browser. Begin again at the application."
-    LOGOUT_ADDRESS_NOT_ALLOWED = 400, "invalid_request", "The address {address} is not in the list of allowed logout URLs."
+    LOGOUT_ADDRESS_NOT_ALLOWED = 400, "invalid_request", "The URL {address} is not in the list of allowed logout URLs."
     LOGOUT_HINT_MISMATCH = 400, "invalid_request", "The parameter {parameter} does not belong to the id_token_hint."
     INVALID_ID_TOKEN_HINT = 400, "invalid_request", "The id_token_hint is not an id token of this issuer."
     # Errors of logins at an external provider. The client gets them, or a page shows them if no URL of the client is trusted.

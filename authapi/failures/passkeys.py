@@ -23,4 +23,4 @@ class PasskeyCase(Case):
     # One error for all cases that would otherwise reveal which accounts and passkeys exist.
     WRONG_PASSKEY = 403, "invalid_grant", "The passkey was not accepted."
     REFUSED_SIGN_UP = 400, "invalid_signup", "Invalid sign up"
-    TOO_MANY_SIGN_UPS = 429, "too_many_attempts", "Too many sign-ups from this address."
+    TOO_MANY_SIGN_UPS = 429, "too_many_attempts", "Too many sign-ups from this IP address."

@@ -26,7 +26,7 @@ class PasswordlessCase(Case):
     # Errors of the grant for codes. Client libraries compare the first two texts.
     WRONG_EMAIL_CODE = 403, "invalid_grant", "Wrong email or verification code."
     WRONG_PHONE_CODE = 403, "invalid_grant", "Wrong phone number or verification code."
-    TOO_MANY_GUESSES = 429, "too_many_attempts", "Too many wrong codes were tried for this address. Try again later."
+    TOO_MANY_GUESSES = 429, "too_many_attempts", "Too many wrong codes were tried for this email address or phone number. Try again later."
     # Errors of `/passwordless/verify`.
     UNVERIFIED_EMAIL = 401, "invalid_user_password", "Wrong email or verification code."
     UNVERIFIED_PHONE = 401, "invalid_user_password", "Wrong phone number or verification code."

@@ -12,7 +12,7 @@ class SamlCase(Case):
     # Shown on a page, because no URL of the application is trusted yet.
     OFF = 400, "invalid_request", "SAML is off for this application: its add-on samlp is not set."
     REQUEST_REFUSED = 400, "invalid_request", "{reason}"
-    NO_LOGOUT_ADDRESS = 400, "invalid_request", "The application has no address for responses to its logout requests."
+    NO_LOGOUT_ADDRESS = 400, "invalid_request", "The application has no URL for responses to its logout requests."
     # The application gets these errors in a response.
     REQUEST_UNSUPPORTED = 400, "invalid_request", "The SAML request cannot be answered: {reason}"
     BINDING_UNSUPPORTED = 400, "invalid_request", "Responses are sent by HTTP-POST only."

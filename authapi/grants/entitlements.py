@@ -68,7 +68,7 @@ def machine_entitlement(client: Client, host: HostMatch, audience: str | None) -
 
 @dataclass(frozen=True)
 class UserEntitlement:
-    """What a client gets for a user. Without a resource the token is for the profile only, and `audience` is empty.
+    """What a client gets for a user. Without a resource, the token is only for the profile, and `audience` is empty.
 
     `permissions` are the user's permissions at the API; None if the token dialect of the API does not list permissions.
     """

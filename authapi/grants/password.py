@@ -185,8 +185,8 @@ def tokens_for(request: TokenRequest, proof: FirstProof, sender: Sender) -> Gran
 def person_behind(request: TokenRequest, client: Client) -> Sender:
     """Return the IP address and user agent of the user.
 
-    A trusted, authenticated client sends the IP address of the user in a header. This address takes precedence over the address from which
-    the request comes (contract, 9.9).
+    A trusted, authenticated client sends the IP address of the user in a header. This IP address takes precedence over the IP address from
+    which the request comes (contract, 9.9).
     """
     sender = sender_of(request)
     said = request.headers.get(FORWARDED_FOR, "").strip()

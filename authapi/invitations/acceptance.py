@@ -24,11 +24,11 @@ class InvitationOver(ServiceError):
 
 
 class InvitationOfAnother(ServiceError):
-    """The invitation is for another address or another connection."""
+    """The invitation is for another email address or another connection."""
 
 
 class AddressUnproven(ServiceError):
-    """The address of the account is not verified."""
+    """The email address of the account is not verified."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Situation:
     has_code_to_keep: bool = False
     # Seconds since the user last logged in.
     age: float = 0.0
-    # The following members describe the pages of this request only.
+    # The following members describe only the pages of this request.
     has_logged_in: bool = False
     has_selected: bool = False
     has_consented: bool = False

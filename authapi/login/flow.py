@@ -142,7 +142,7 @@ def second_factor_proven(login: Login, kind: str, *, remembers: bool = False, ha
     """Record in the session that its user has proven a second factor or used the recovery code, and continue the login.
 
     `kind` is the kind of factor. `remembers` tells whether the user asked to remember this browser; with a policy that requires the factor
-    in new browsers only, every browser is remembered. If the session has ended in the meantime, the login starts again. Raises
+    only in new browsers, every browser is remembered. If the session has ended in the meantime, the login starts again. Raises
     `RequestRefused`.
     """
     session = login.session

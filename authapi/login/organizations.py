@@ -25,7 +25,7 @@ def question_of(client: Client) -> Question | None:
     behaviour, usage = client.settings.get("organization_require_behavior"), usage_of(client)
     if behaviour == "pre_login_prompt" and usage == "require":
         return Question.BEFORE_LOGIN
-    # With optional organizations, users choose among their own organizations only, so they must log in first.
+    # If an organization is optional, users choose only among their own organizations, so they must log in first.
     if behaviour == "post_login_prompt" and usage != "deny":
         return Question.AFTER_LOGIN
     return None

@@ -176,7 +176,7 @@ def _refusal(connection: Connection, password: str, refused: SignUpRefused) -> _
         case Reason.DISABLED:
             return _Problem("unauthorized", "Public sign-up is disabled for this connection.", name="UnauthorizedError")
         case Reason.SUSPICIOUS_ADDRESS:
-            text = "Too many sign-ups from this address."
+            text = "Too many sign-ups from this IP address."
             return _Problem("too_many_attempts", text, name="TooManyRequests", status=429, rate=refused.rate)
         case Reason.INVALID:
             field, text = next(iter(refused.fields.items()))

@@ -35,8 +35,8 @@ _SUCCESS, _FAILURE, _SIGNED_UP = "s", "f", "ss"
 _DESCRIPTIONS = {
     Refusal.WRONG_CREDENTIALS: "Wrong or expired code.",
     Refusal.USER_BLOCKED: "The user is blocked by an administrator.",
-    Refusal.TOO_MANY_ATTEMPTS: "Too many wrong codes for the address.",
-    Refusal.SUSPICIOUS_ADDRESS: "Too many failed logins at many accounts from this address.",
+    Refusal.TOO_MANY_ATTEMPTS: "Too many wrong codes for the email address or phone number.",
+    Refusal.SUSPICIOUS_ADDRESS: "Too many failed logins at many accounts from this IP address.",
 }
 _TYPES = {Refusal.TOO_MANY_ATTEMPTS: "limit_wc", Refusal.SUSPICIOUS_ADDRESS: "limit_mu"}
 

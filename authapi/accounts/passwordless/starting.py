@@ -105,7 +105,7 @@ def _row(wanted: Wanted) -> PasswordlessCode:
 
 
 def _shown(wanted: Wanted, contents: Contents) -> Contents:
-    # Use the registered host of the login: the browser has a cookie for this host only.
+    # Use the registered host of the login: the browser has a cookie only for this host.
     address = f"{wanted.host.issuer.rstrip('/')}{LINK_PATH}?ticket={contents.link}" if contents.link else ""
     return Contents(contents.code, address)
 

@@ -48,8 +48,8 @@ class Added:
 def kinds_to_add(client: Client, user: User) -> tuple[str, ...]:
     """Return the kinds of second factors that a user can add now, strongest first.
 
-    Codes by mail are only sent to the verified address of the profile. A kind that repeats the user's login method is left out, because
-    it proves nothing more. A tenant that never requires second factors offers no kind.
+    Codes by mail are sent only to the verified email address of the profile. A kind that repeats the user's login method is left out,
+    because it proves nothing more. A tenant that never requires second factors offers no kind.
     """
     if policy_of(client, None) is SecondFactorPolicy.NEVER:
         return ()

@@ -81,15 +81,15 @@ class LeakRulesToChange(Closed):
 
 
 class SuspicionEndpoint(Endpoint):
-    """Settings that decide when an address is suspicious, and the effects."""
+    """Settings that decide when an IP address is suspicious, and how the service then reacts."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(
-            "get_suspicious_ip_throttling", "Read the throttling of suspicious addresses", _READ, 200, reference("SuspiciousAddresses")
+            "get_suspicious_ip_throttling", "Read the throttling of suspicious IP addresses", _READ, 200, reference("SuspiciousAddresses")
         ),
         "partial_update": Operation(
             "update_suspicious_ip_throttling",
-            "Change the throttling of suspicious addresses; stages are merged",
+            "Change the throttling of suspicious IP addresses; other settings of a stage stay",
             _UPDATE,
             200,
             reference("SuspiciousAddresses"),
@@ -114,7 +114,7 @@ class LeakRulesEndpoint(Endpoint):
         ),
         "partial_update": Operation(
             "update_breached_password_detection",
-            "Change the settings for breached passwords; stages are merged",
+            "Change the settings for breached passwords; other settings of a stage stay",
             _UPDATE,
             200,
             reference("BreachedPasswords"),
@@ -131,22 +131,24 @@ class LeakRulesEndpoint(Endpoint):
 
 
 class AddressBlockEndpoint(Endpoint):
-    """The block of an address that has used up its attempts. The block of an IPv6 address applies to its /64 network."""
+    """The block of an IP address that has used up its attempts. The block of an IPv6 address applies to its /64 network."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "retrieve": Operation(
             "check_blocked_ip",
-            "Check whether an address is blocked: 200 if the address is blocked, otherwise 404",
+            "Check whether an IP address is blocked: 200 if it is blocked, otherwise 404",
             ("read:anomaly_blocks",),
             200,
             refuses=(400, 404),
         ),
-        "destroy": Operation("unblock_ip", "Lift the block of an address at every stage", ("delete:anomaly_blocks",), 204, refuses=(400,)),
+        "destroy": Operation(
+            "unblock_ip", "Lift the block of an IP address at every stage", ("delete:anomaly_blocks",), 204, refuses=(400,)
+        ),
     }
 
     def retrieve(self, request: Request, ip: str) -> Response:
         if not is_address_blocked(self.tenant_id, _address(ip)):
-            raise NotFound("The address is not blocked.")
+            raise NotFound("The IP address is not blocked.")
         return Response(status=200)
 
     def destroy(self, request: Request, ip: str) -> Response:
@@ -175,7 +177,7 @@ COMPONENTS: dict[str, Schema] = {
         "properties": {
             "enabled": SWITCH,
             "shields": _shields(SUSPICION_SHIELDS),
-            "allowlist": {"type": "array", "items": TEXT, "description": "Addresses and networks whose attempts are not counted."},
+            "allowlist": {"type": "array", "items": TEXT, "description": "IP addresses and networks whose attempts are not counted."},
             "stage": _stages(
                 suspicion.DEFAULTS["stage"],
                 {

@@ -1,4 +1,4 @@
-"""Converts addresses of uploaded pictures: the database contains a path, API responses contain a full URL. Clients may send either form."""
+"""Converts URLs of uploaded pictures: the database contains a path, API responses contain a full URL. Clients may send either form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def shown_address(request: Request, tenant_id: str, stored: str) -> str:
 
 
 def kept_address(tenant_id: str, sent: str | None) -> str | None:
-    """Return an address in its stored form: the path if the address is a picture of this tenant, otherwise the address as sent."""
+    """Return a URL in its stored form: the path if the URL is that of a picture of this tenant, otherwise the URL as sent."""
     if not sent:
         return sent
     try:

@@ -15,7 +15,7 @@ from authapi.looks.theme import GROUPS, Member, members
 from authapi.services.branding import LONGEST_NAME
 from foundation.api.fields import Closed, Switch, Text
 
-# Members whose value may be the address of an uploaded picture.
+# Members whose value may be the URL of an uploaded picture.
 PICTURES = tuple(path for path, member in members() if member.kind == "picture")
 _COLOR = RegexValidator(rf"\A(?:{PATTERN})\Z", f"String does not match pattern ^{PATTERN}$")
 _NAME = RegexValidator(r"\A[^<>]*\Z", "String does not match pattern ^[^<>]*$")

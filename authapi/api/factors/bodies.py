@@ -43,7 +43,7 @@ class SetupTicket(Closed):
     """A link that sets up a second factor."""
 
     user_id = Text(max_length=300)
-    email = EmailAddress(required=False, help_text="The address that gets the mail. Default: the address of the user.")
+    email = EmailAddress(required=False, help_text="The email address that gets the mail. Default: the email address of the user.")
     send_mail = Switch(required=False, help_text="Whether the service mails the link to the user.")
     email_locale = Text(required=False, max_length=35, help_text="The language of the mail and of the page.")
     factor = serializers.ChoiceField(required=False, choices=list(ENROLLED_FACTORS), help_text="The only factor that can be set up.")
@@ -58,7 +58,7 @@ class MethodToChange(Closed):
 
 
 class MethodToSet(MethodToChange):
-    """A phone, an address or an authenticator app."""
+    """A phone, an email address or an authenticator app."""
 
     type = serializers.ChoiceField(choices=[PHONE, EMAIL, TOTP])
     phone_number = Text(required=False, max_length=30)
@@ -67,7 +67,7 @@ class MethodToSet(MethodToChange):
 
 
 class MethodToCreate(MethodToSet):
-    """A phone, an address, an authenticator app, or a key that an authenticator created elsewhere."""
+    """A phone, an email address, an authenticator app, or a key that an authenticator created elsewhere."""
 
     type = serializers.ChoiceField(choices=[PHONE, EMAIL, TOTP, WEBAUTHN_ROAMING, PASSKEY])
     key_id = Text(required=False, max_length=_LONGEST_ID)
@@ -141,7 +141,8 @@ def refuse_voice(body: dict[str, Any]) -> None:
 
 
 def given_factor(body: dict[str, Any]) -> GivenFactor:
-    """Return the phone, address or app that a checked body describes. An app without a secret gets a new secret."""
+    """Return the phone, email address or app that a checked body describes. If the body has no secret for an app, the app gets a new
+    secret."""
     name = body.get("name", "")
     if body["type"] == PHONE:
         try:

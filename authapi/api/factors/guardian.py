@@ -32,7 +32,7 @@ from identity.models import EnrolledFactor
 
 # Factors that this service does not have, because they need another vendor or an app. Deployment tools read and send back their values.
 _NOT_HERE = ("push-notification", "duo")
-# In the order of the upstream system, because clients expect this order.
+# The names of all factors, in the order of the upstream system, because clients expect this order.
 NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
 # The API has only these two policies, the strictest policies of the service. The other policies appear as an empty list.
 POLICIES = {SecondFactorPolicy.ALWAYS.value: "all-applications", SecondFactorPolicy.NEW_DEVICE.value: "confidence-score"}

@@ -67,7 +67,7 @@ class AuthenticationMethodsEndpoint(Endpoint):
         ),
         "update": Operation(
             "set_user_authentication_methods",
-            "Replace the phones, addresses and authenticator apps of a user; keys and passkeys stay",
+            "Replace the phones, email addresses and authenticator apps of a user; keys and passkeys stay",
             ("update:authentication_methods",),
             200,
             METHODS_ARRAY,

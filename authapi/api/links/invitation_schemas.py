@@ -30,8 +30,8 @@ class Invitee(Closed):
 class InvitationToCreate(Closed):
     inviter = Inviter()
     invitee = Invitee()
-    client_id = Text(max_length=64, help_text="The application. The invitation leads to its login address.")
-    connection_id = connection_id(required=False, help_text="The only connection that accepts the invitation.")
+    client_id = Text(max_length=64, help_text="The application. The invitation leads to its login URL.")
+    connection_id = connection_id(required=False, help_text="The connection with which the user must log in to accept.")
     app_metadata = AppMetadata(required=False)
     user_metadata = JsonObject(required=False)
     ttl_sec = WholeNumber(
@@ -56,7 +56,7 @@ COMPONENTS: dict[str, Schema] = {
             "invitee": {"type": "object", "required": ["email"], "properties": {"email": TEXT}},
             "invitation_url": {
                 **TEXT,
-                "description": "Leads to the login address of the application. Give the link to the invited user only.",
+                "description": "Leads to the login URL of the application. Give the link only to the invited user.",
             },
             **dict.fromkeys(("created_at", "expires_at"), TIME),
             **dict.fromkeys(("client_id", "connection_id"), TEXT),

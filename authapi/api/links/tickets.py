@@ -38,7 +38,7 @@ class TicketIdentity(Closed):
 class TicketSettings(Closed):
     """Members of both kinds of tickets."""
 
-    result_url = Text(required=False, max_length=2048, help_text="The address to which a used link redirects.")
+    result_url = Text(required=False, max_length=2048, help_text="The URL to which a used link redirects.")
     client_id = Text(required=False, max_length=64, help_text="The application. The page links to its login URL.")
     organization_id = organization_id(required=False)
     ttl_sec = WholeNumber(

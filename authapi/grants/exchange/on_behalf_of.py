@@ -62,7 +62,7 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
 
     1. The client must be the API of the subject token, and the sender must hold the key or certificate to which the token is bound.
     2. A client grant for users must allow the client to request tokens for the next API.
-    3. The new token has scopes of the client grant only. If the API enforces permissions, the new token has only scopes that are also
+    3. The new token has only scopes of the client grant. If the API enforces permissions, the new token has only scopes that are also
     permissions of the user.
     4. The new token expires no later than the subject token.
     """
