@@ -63,7 +63,7 @@ def _screen(name: str, rows: Mapping[str, Any]) -> Screen:
     return Screen(name, rows["title"], rows["texts"], tuple(rows["placeholders"]))
 
 
-# For each prompt, by its name: the screens by name.
+# The screens of all prompts: by the name of the prompt, then by the name of the screen.
 PROMPTS = _read_table(settings.BASE_DIR / "templates" / "hosted" / "texts.toml")
 
 

@@ -317,7 +317,7 @@ def _address(label: str) -> forms.Field:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a whole float to an integer, as clients send it."""
+    """Convert a float without a fraction to an integer, because clients send integers."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -62,7 +62,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The current window: its number since the epoch, its length in seconds, and its limit."""
+    """The current window: its number (the first window began in 1970), its length in seconds, and its limit."""
 
     number: int
     seconds: int

@@ -1,4 +1,4 @@
-"""Turns a login into its access token: kind, lifetime and audience."""
+"""Makes the access token of a login, and decides the kind, lifetime and audience of the token."""
 
 from __future__ import annotations
 

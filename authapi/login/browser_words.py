@@ -1,4 +1,4 @@
-"""Readable names of the browser and the operating system in a `User-Agent`. Pure.
+"""Finds readable names of the browser and the operating system in a `User-Agent` header. Pure.
 
 The sender controls the header. Only names from these tables are returned, so text of an attacker does not reach a mail.
 """

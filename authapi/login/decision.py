@@ -88,7 +88,7 @@ def next_step(wish: Wish, situation: Situation) -> Step:
     if situation.has_logged_in and not situation.is_usable:
         raise RequestRefused(LoginCase.LOGIN_REQUIRED)
     if situation.has_logged_in and not situation.meets_factors:
-        # Core 1.0, 5.5.1.1: the login has failed. Another login would prove the same methods, so do not repeat the login.
+        # OpenID Connect Core 1.0, 5.5.1.1: the login has failed. Another login would prove the same methods, so do not repeat the login.
         raise RequestRefused(LoginCase.FACTORS_NOT_MET)
     if situation.second_factor is Due.IMPOSSIBLE and not _must_log_in(wish, situation):
         raise RequestRefused(LoginCase.FACTORS_NOT_MET)
@@ -160,5 +160,5 @@ def _must_log_in(wish: Wish, situation: Situation) -> bool:
         return True
     if situation.second_factor is Due.ENROLL and situation.age > _ENROLLS_WITHIN:
         return True
-    # Core 1.0, 3.1.2.1: a login older than `max_age` must be repeated, and 0 always demands a new login.
+    # OpenID Connect Core 1.0, 3.1.2.1: a login older than `max_age` must be repeated, and 0 always demands a new login.
     return wish.max_age is not None and (wish.max_age == 0 or situation.age > wish.max_age)

@@ -89,7 +89,7 @@ def proof_of(method: str, *, client_id: str, issuer: str, algorithm: str) -> Pro
 
 
 def _signing(*, client_id: str, issuer: str, algorithm: str) -> str:
-    """Return a shell function that prints a client assertion (RFC 7523, 3) for one use, which expires in a minute."""
+    """Return a shell function that prints a client assertion (RFC 7523, 3). An assertion can be used once, and expires in a minute."""
     return f"""\
 : "${{{_KEY_FILE}:?Set {_KEY_FILE} to the file of the private key}}"
 encoded() {{ openssl base64 -A | tr '+/' '-_' | tr -d '='; }}

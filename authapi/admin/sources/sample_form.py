@@ -21,7 +21,7 @@ from identity.models import Connection
 
 _LONGEST_NAME = 512
 _LONGEST_VALUE = 4096
-# An attribute with more values, such as a long list of groups, has no rows: Django accepts only 1000 inputs in one request.
+# An attribute with more values than this, such as a long list of groups, has no rows: Django accepts only 1000 inputs in one request.
 _MOST_VALUES = 20
 _MOST_ROWS = 200
 _FORMATS = (("", "Not specified"), (PERSISTENT, "Persistent"), (EMAIL_FORMAT, "Email address"), (TRANSIENT, "Transient"))

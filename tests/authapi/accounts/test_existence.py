@@ -91,10 +91,10 @@ REQUESTS: dict[str, Asking] = {
     "a code by text message": lambda client, name: ask(client, "/passwordless/start", connection="sms", phone_number=number_of(name)),
     "a challenge": lambda client, name: ask(client, "/otp/challenge", connection="email", email=name),
     "a new password": lambda client, name: ask(client, "/dbconnections/change_password", connection="people", email=name),
-    "a form's password": by_password("/co/authenticate", credential_type=REALM, realm="people"),
-    "a form's code": by_code("/co/authenticate", credential_type=OTP, realm="email", otp="000000"),
-    "an old password": by_password("/oauth/ro", grant_type="password", connection="people"),
-    "an old code": by_code("/oauth/ro", grant_type="password", connection="email", password="000000"),
+    "a password in the application's form": by_password("/co/authenticate", credential_type=REALM, realm="people"),
+    "a code in the application's form": by_code("/co/authenticate", credential_type=OTP, realm="email", otp="000000"),
+    "the password of an old client": by_password("/oauth/ro", grant_type="password", connection="people"),
+    "the code of an old client": by_code("/oauth/ro", grant_type="password", connection="email", password="000000"),
     "the password grant": by_password("/oauth/token", grant_type=REALM, realm="people"),
     "the otp grant": by_code("/oauth/token", grant_type=OTP, realm="email", otp="000000"),
     "a code to check": lambda client, name: ask(client, "/passwordless/verify", connection="email", email=name, verification_code="000000"),
@@ -158,7 +158,7 @@ def shape(answer: Received, name: str) -> str:
 
 
 @pytest.mark.parametrize("hashes", [1])
-@pytest.mark.parametrize("asked", ["a form's password", "an old password", "the password grant"])
+@pytest.mark.parametrize("asked", ["a password in the application's form", "the password of an old client", "the password grant"])
 def test_a_password_is_hashed_once_whether_or_not_the_account_exists(client: Client, asked: str, hashes: int) -> None:
     for name in (HERE, GONE):
         assert cost_of(partial(REQUESTS[asked], client, name))[0].hashes == hashes
