@@ -1,8 +1,7 @@
 """Brute-force protection: counts consecutive failed logins per identifier in PostgreSQL, and blocks the identifier at a threshold.
 
-Each attempt holds a lock on its failure count until its transaction ends. Attempts at one account from one IP address therefore run one
-after another, even in different processes, and the number of checked passwords never exceeds the threshold. The row of the user is not
-locked.
+Each attempt holds a lock on its failure count until its transaction ends. So attempts at one account from one IP address run one after
+another, even in different processes. The number of checked passwords never exceeds the threshold. The row of the user is not locked.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def leak_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def leak_rules(tenant_id: str) -> LeakRules:
-    """Return the rules of a tenant. They are cached for a second."""
+    """Return the rules of a tenant, which are cached for a second."""
     return remembered_leak_rules.get(tenant_id)
 
 

@@ -1,4 +1,5 @@
-"""Code snippets that connect an application to a client. They contain the domain and the client id, never a secret. Pure functions."""
+"""Code snippets that connect an application to a client. A snippet contains the domain of the tenant and the client id, never a secret.
+Pure functions."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def user_grant(consent: Consent) -> dict[str, Any]:
 
 
 def block_entry(row: LoginFailures) -> dict[str, Any]:
-    """Return a block. It has no `ip` if it applies to all IP addresses."""
+    """Return a block. If the block applies to all IP addresses, the result has no `ip`."""
     return {"identifier": row.identifier, **({"ip": row.ip} if row.ip else {}), "connection": row.connection.name}
 
 

@@ -137,7 +137,7 @@ REFUSED_EXCHANGES = Bucket("refused_exchange", 60, 5.0)
 REFUSED_REVOCATIONS = Bucket("refused_revocation", 20, 30.0)
 
 # KiB of pending requests to `/authorize`, which are kept for an hour: 16 MiB per IP address (a login takes about one KiB), and half a MiB
-# for all browsers in which one user has completed a login. Both refill in an hour.
+# for all browsers in which one user has completed a login. Both limits refill in an hour.
 PARKED_BY_ADDRESS = Bucket("parked", 16_384, 3600 / 16_384)
 PARKED_BY_BROWSER = Bucket("parked_browser", 512, 3600 / 512)
 # If a proxy hides the IP addresses of callers, their requests to a tenant share this limit: the allowance of 16 IP addresses.

@@ -39,7 +39,8 @@ class Rate:
 
     @classmethod
     def of_empty(cls, bucket: Bucket, *, count: int = 1) -> Rate:
-        """Return the rate of a bucket with fewer than `count` tokens. It resets when the bucket has had time to refill `count` tokens."""
+        """Return the rate of a bucket with fewer than `count` tokens. The rate resets when the bucket has had time to refill `count`
+        tokens."""
         return cls(limit=bucket.size, remaining=0, reset=ceil(time.time() + count * bucket.seconds), is_exceeded=True)
 
     @property

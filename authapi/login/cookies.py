@@ -61,7 +61,7 @@ def browser_of(request: HttpRequest) -> str:
 
 
 def form_token(cookie: str) -> str:
-    """Return the token for a form of this browser. It can be computed only with the cookie, and does not reveal the cookie."""
+    """Return the token for a form of this browser. The token can be computed only with the cookie, and does not reveal the cookie."""
     return hashlib.sha256(b"form:" + cookie.encode()).hexdigest()
 
 

@@ -44,8 +44,8 @@ def begin_session(
 ) -> tuple[Session, str]:
     """Begin a new session. Return its row and the value of its cookie.
 
-    `methods` name how the user logged in, `upstream` is the data that a federated logout needs, `issuer` is the issuer that clients of this
-    session expect, and `country` is the country that the edge reports, empty if unknown.
+    `methods` name how the user logged in. `upstream` is the data that a federated logout needs. `issuer` is the issuer that clients of this
+    session expect. `country` is the country that the edge reports; empty if unknown.
     """
     now, secret, sender = timezone.now(), new_secret(), _sender(ip, user_agent, country)
     session = Session(

@@ -20,8 +20,8 @@ from identity.purging import coverage
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("identity", "authapi", "events", "provisioning", "config")
-# Integer columns that contain no key of a row, such as positions in a log, counters and steps of a clock. A move copies these numbers
-# unchanged. It adds an offset to keys.
+# Integer columns that contain no key of a row, such as positions in a log, counters and steps of a clock. A move adds an offset to keys,
+# but copies these numbers unchanged.
 NUMBERS = {
     "events_eventstream": {"position"},
     "events_head": {"position", "floor", "timeline"},

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "docs" / "security.md"
 _NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
-# The text of a row without a test. It says that the service does not offer the feature.
+# A row with this text needs no test, because the service does not offer the feature.
 _UNSERVED = ("not served", "offered to clients")
 
 

@@ -22,7 +22,7 @@ def wire_id(factor: EnrolledFactor) -> str:
 
 
 def password_id(user: User) -> str:
-    """Return the id of a user's password in the list of authentication methods. It is stable and does not depend on the password."""
+    """Return the id of a user's password in the list of authentication methods. The id is stable: it does not depend on the password."""
     digest = hashlib.sha256(f"{user.tenant_id}:{user.user_id}".encode()).hexdigest()
     return f"{PASSWORD}|pwd_{digest[:16]}"
 

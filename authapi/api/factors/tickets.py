@@ -18,7 +18,7 @@ from identity.api.requested import base_of
 
 
 class SetupTicketEndpoint(Endpoint):
-    """A link at which a user sets up a second factor. It opens no session."""
+    """A link at which a user sets up a second factor. The link opens no session."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(

@@ -127,7 +127,8 @@ def test_each_request_is_counted_once_by_the_event_loop_or_by_a_thread(tenant: T
         return [int(answer.headers["x-ratelimit-remaining"]) for answer in answers if answer.status == 200]
 
     left = on_loop(many)
-    # The bucket refills between requests, so the remainder falls by at most one. It falls by two when a request is counted twice.
+    # The bucket refills between requests, so the remainder falls by at most one. If a request were counted twice, the remainder would fall
+    # by two.
     taken = [before - after for before, after in pairwise(left)]
     assert len(left) == 40
     assert max(taken) == 1

@@ -467,7 +467,7 @@ def test_the_id_token_of_a_refresh_repeats_the_user_and_the_time_of_the_login(te
     before, after = (decoded(answer["id_token"])[1] for answer in (first, second))
     for claim in ("iss", "sub", "aud", "auth_time", "sid"):
         assert before[claim] == after[claim]
-    # OpenID Connect Core 1.0, 12.2. The request had no nonce, so the token has none. Its time of issue is newer.
+    # OpenID Connect Core 1.0, 12.2. The request had no nonce, so the ID token has none. The ID token has a newer time of issue.
     assert ("nonce" in before, "nonce" in after) == (True, False)
     assert after["iat"] >= before["iat"] + 99
 
