@@ -54,7 +54,7 @@ from identity.stopped_tenants import of_running_tenants
 _BATCH = 2000
 # The worker stops a task after 20 s. Remaining rows are deleted by the next run.
 _LONGEST_SECONDS = 15.0
-# How long after the expiry of a used code a replay of the code still revokes the tokens that were issued for it.
+# If a used code is used again, the tokens that were issued for it are revoked. This works until this time after the expiry of the code.
 _REPLAY_KNOWN = timedelta(hours=24)
 # How long the reuse of a rotated or revoked refresh token is recognized.
 _REUSE_KNOWN = timedelta(days=30)
@@ -132,12 +132,13 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # The authorization response deletes the pushed request. An expired request is kept for this time, because a login that started
         # before its expiry may take this long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
-        # Kept after the expiry, so that late requests of a device or a client, and late visits to a link, are told the outcome.
+        # Kept after the expiry, so that a late request of a device or a client, or a late visit to a link, still learns the outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
         # A rotated or revoked token is kept for `_REUSE_KNOWN`, so that its reuse is recognized. After its own expiry, it is not kept.
         Ending(RefreshToken, over("expires_at") | over("idle_expires_at") | over("revoked", kept=_REUSE_KNOWN)),
-        # The row of a rotated token contains its successor only during the leeway, for a client that did not receive the response.
+        # The row of a rotated token contains its successor, for a client that did not receive the response. After the leeway, the successor
+        # is removed.
         Ending(RefreshToken, over("sealed_until"), emptied={"sealed_successor": "", "sealed_until": None}),
         Ending(AccountTicket, over("expires_at", kept=_LINK_KNOWN)),
         Ending(PasswordlessCode, over("expires_at", kept=_LOGIN_LINK_KNOWN)),

@@ -20,10 +20,9 @@ _BY_ADDRESS = "email"
 def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -> None:
     """Revoke access after a block, an unblocking, or a change of the email address. Signal receiver, runs in the same transaction.
 
-    Unblocking also ends sessions: a login that was in progress when the user was blocked may have begun a session after the other sessions
-    had ended.
-    A change of the email address ends the sessions if this service manages the address. It revokes no refresh tokens, because they give an
-    application access while the user is absent.
+    Unblocking also ends sessions. The reason: a login may have been in progress when the user was blocked, and may have begun a session
+    after the other sessions had ended. A change of the email address ends the sessions if this service manages the address. It revokes no
+    refresh tokens, because they give an application access while the user is absent.
     """
     if "blocked" in changed:
         if not user.blocked:

@@ -1,8 +1,8 @@
 """Password hashes of other users, checked when the requested user does not exist. The result of the check is ignored.
 
-The time of a check depends on the hash: hashes of imported users differ from hashes of this service. With a hash of the same connection,
-the check for an unknown identifier takes as long as the check for a real user. One identifier selects the same hash each time. Otherwise
-varying response times to one identifier would reveal that the user does not exist.
+The time of a check depends on the hash: hashes of imported users differ from hashes of this service. So the check for an unknown identifier
+uses a hash of the same connection, and takes as long as the check for a real user. One identifier selects the same hash each time.
+Otherwise varying response times to one identifier would reveal that the user does not exist.
 """
 
 from __future__ import annotations

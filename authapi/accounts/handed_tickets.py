@@ -1,7 +1,7 @@
 """Tickets that applications request and deliver themselves: links that set a password or verify an email address.
 
 These tickets are in the same table as the tickets of mailed links. The row also contains the return URL. The link never contains the return
-URL, so that only the administrators of the tenant decide where the browser is sent after a link was used.
+URL: otherwise a person who changes the link could decide where the browser is sent after the link was used.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ def is_refused(tenant_id: str, password: str, is_new: bool) -> bool:  # noqa: FB
 
 
 def note_new_password(tenant_id: str, password: str, stage: str, **line: Any) -> None:
-    """Write a line to the sign-in log if a new password was found in a breach, and notify the administrators if the tenant has configured
-    this.
+    """If a new password was found in a breach, write a line to the sign-in log. Also notify the administrators, if the tenant has
+    configured this.
 
     `line` has the arguments of `sign_in_log.note`. If the password is refused, call this function outside the transaction that is rolled
     back.

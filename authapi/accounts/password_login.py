@@ -100,7 +100,8 @@ def _fits(attempt: Attempt, user: User | None) -> bool:
 
 
 def _is_refused_as_leaked(attempt: Attempt, user: User) -> bool:
-    """Tell whether a correct password is refused because it was found in a breach, and notify the user or administrators as configured.
+    """Tell whether a correct password is refused because it was found in a breach. Notify the user and the administrators, as the tenant
+    has configured.
 
     If the password is refused, the caller keeps the failure count: an attacker with a leaked password must not reset the count.
     """

@@ -1,4 +1,4 @@
-"""Links that set up a second factor, for users who cannot or should not wait until a login requires a second factor.
+"""Links that set up a second factor. They are for users who cannot or should not wait until a login requires a second factor.
 
 A link allows its holder only to enroll a factor for the user of the link. The link begins no session. If the user already has a factor, the
 holder must prove this factor first. A setup can be confirmed only in the browser in which it was begun. Decision: docs/adr/0122.
@@ -106,8 +106,8 @@ def create_setup_link(
     """Return a new link that sets up a factor. With `kind`, the link allows only this kind of factor. With `is_mailed`, mail the link, too.
 
     `adds` allows a link for a user who already has a factor; the user must prove this factor first. The mail is sent to `recipient`,
-    otherwise to the email address of the user. Raises `Conflict` for a user who cannot set up a factor with this link, `Invalid` for a mail
-    without a recipient, `NotSupported` for a tenant without a domain, and `MailNotConfigured`.
+    otherwise to the email address of the user. Raises `Conflict` if the user cannot set up a factor with this link, `Invalid` if the mail
+    has no recipient, and `NotSupported` if the tenant has no domain. Also raises `MailNotConfigured`.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)

@@ -95,8 +95,8 @@ class SignUpRefused(Exception):
 def sign_up(request: SignUp) -> User:
     """Create the user with its event and, if configured, a mail that verifies the email address. Return the user.
 
-    The caller binds the context of the event. Raises `SignUpRefused`. A password is hashed even if the identifier is taken, so that the
-    response time does not reveal that the identifier is taken.
+    The caller binds the context of the event. Raises `SignUpRefused`. A password is hashed even if the identifier is taken: otherwise a
+    fast response would reveal this.
     """
     if not request.is_open:
         _refuse(request, SignUpRefused(Reason.DISABLED))

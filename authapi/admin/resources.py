@@ -88,7 +88,7 @@ class ApiResourceForm(ServiceForm):
     name = forms.CharField(required=False, max_length=200, help_text="Shown to users on the consent page.")
     scopes = ScopeLines(
         rows=6,
-        # The form also contains the scopes that it showed, so that saving does not remove a scope that was added while the form was open.
+        # The form also contains the scopes that it showed. Otherwise saving would remove a scope that was added while the form was open.
         show_hidden_initial=True,
         help_text="One per line: the scope, a space, and its purpose, such as “read:orders Read orders”. If you remove a scope, all "
         "grants, roles and users lose it.",
@@ -283,7 +283,8 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return GRANT if row.is_system else ADD_PERMISSION
 
     def badge_of(self, row: ApiResource) -> str:
-        """Return a badge that tells whether the permissions of users limit the scopes of tokens, or that the API is part of the service."""
+        """Return a badge that tells whether the permissions of users limit the scopes of tokens. For an API that is part of the service,
+        the badge says so."""
         if row.is_system:
             return badge("System", "quiet")
         return badge("Access control on", "good") if row.settings.get("enforce_policies") else badge("Access control off", "quiet")

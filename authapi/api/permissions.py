@@ -50,8 +50,8 @@ class PermissionsToChange(Closed):
 class RolePermissionEndpoint(Endpoint):
     """The permissions of a role."""
 
-    # `role_at` has found the role before a function of `services.permissions` runs, so `NotFound` of that function means that the API does
-    # not exist.
+    # `role_at` finds the role before a function of `services.permissions` runs. So if that function raises `NotFound`, the API does not
+    # exist.
     not_found_code = INEXISTENT_RESOURCE_SERVER
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

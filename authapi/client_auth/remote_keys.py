@@ -30,8 +30,8 @@ _WAIT_SECONDS = 5.5
 _FRESH_SECONDS = 600.0
 # After this age, a set is no longer used: the client may have withdrawn a key.
 _STALE_SECONDS = 86_400.0
-# Shortest pause between fetches after an unknown key id or a failure, so that forged tokens cannot cause many requests to the server of the
-# client.
+# Shortest pause between fetches after an unknown key id or a failure. Without a pause, forged tokens could cause many requests to the
+# server of the client.
 _PAUSE_SECONDS = 30.0
 # Number of requests of a process that may wait for key sets at the same time. Further requests are refused with an error that says to try
 # again.

@@ -24,7 +24,8 @@ def is_allowed(address: str, registered: Iterable[str]) -> bool:
 
 
 def _split(address: str) -> SplitResult | None:
-    # Browsers read a backslash as a slash and drop control characters, so a browser could load another URL than the URL that was compared.
+    # Refuse backslashes and control characters. Browsers read a backslash as a slash and drop control characters, so they could load
+    # another URL than the one that was compared.
     if not address.isprintable() or "\\" in address or " " in address:
         return None
     try:

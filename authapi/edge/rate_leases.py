@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# A reservation of several places has at most 16 places, and at most 1/16 of the places that remain in the window.
+# A process reserves at most 16 places at once. If it reserves more than one, it reserves at most 1/16 of the places that remain in the
+# window.
 _LARGEST = 16
 _SHARE = 16
 _OWNERS = 8192

@@ -1,7 +1,8 @@
 """Limits the memory of request bodies: bytes per process and per IP address, until the response is sent.
 
-An unfinished body is kept for at most half a minute. If no memory is free, the service drops the largest unfinished body of the IP
-address with the most bytes, not the newest body. Small requests from the same IP address are therefore still accepted.
+An unfinished body is kept for at most half a minute. If no memory is free, the service does not drop the newest body. It finds the IP
+address with the most bytes, and drops the largest unfinished body of this address. Small requests from the same IP address are therefore
+still accepted.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ STANDARD_CODES: dict[Case, str] = {
     RequestCase.TOO_MANY_REQUESTS: "temporarily_unavailable",
 }
 # RFC 6749, 5.2 uses 400 for every code except `invalid_client`, and RFC 8628, 3.5 uses 400, too. The statuses in `_OF_HTTP` are not
-# replaced, because they tell HTTP clients to retry later, or that the body was too long.
+# replaced: they tell HTTP clients that they may retry later, or that the body was too long.
 STANDARD_STATUSES = {"invalid_client": 401, "slow_down": 400}
 _OF_HTTP = frozenset({408, 413, 429, 500, 503})
 # The codes of authorization responses: RFC 6749, 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6; RFC 8707, 2; RFC 9396, 5; Unmet

@@ -82,8 +82,8 @@ def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
 
 def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
     # The client gets no tokens after the session has ended. Then `session` is empty, because the row of the session was deleted, and `sid`
-    # still contains the id. A block of the user also ends sessions, but has an error of its own (`stored_login`), because clients compare
-    # the error text.
+    # still contains the id. A block of the user also ends sessions. But it has an error of its own (`stored_login`), because clients
+    # compare the error text.
     if row.is_expired() or (row.sid and row.session is None and not row.user.blocked):
         raise RequestRefused(OAuthCase.INVALID_CODE)
     redirect_uri = request.text("redirect_uri")

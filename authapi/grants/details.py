@@ -53,7 +53,8 @@ def details_for_client(request: TokenRequest, client: Client, resource: ApiResou
 
 
 def narrowed(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return a login with the details that this request names, or with all granted details if the request names no details (RFC 9396, 6).
+    """Return a login with the details that this request names (RFC 9396, 6). If the request names no details, the login has all granted
+    details.
 
     Raises `RequestRefused` for more than was granted.
     """

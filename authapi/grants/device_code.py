@@ -33,7 +33,8 @@ class _Waiting:
 
     case: DeviceCase
     interval: int = 0
-    # Whether the device has sent an unused code of this client, with a proof of the key if the code is bound to a key.
+    # Whether the device has sent an unused code of this client. If the code is bound to a key, the request must also contain a proof of
+    # this key.
     is_proof: bool = True
 
 

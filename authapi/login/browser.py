@@ -47,7 +47,7 @@ def post_form(request: HttpRequest, address: str, fields: Mapping[str, str]) -> 
 
 
 def form_target(address: str) -> str:
-    """Return the `form-action` sources of a content policy that let the response to a form redirect to a URL of a client.
+    """Return `form-action` sources for a content policy. With these sources, the response to a form can redirect to this URL of a client.
 
     Browsers check every redirect after a form against the policy, and clients often redirect once more. So every https URL is allowed. If
     the registered URL uses http, its host is allowed, too. If the registered URL has another scheme, this scheme is allowed, too.

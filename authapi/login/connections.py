@@ -13,10 +13,9 @@ from identity.models import Connection
 def client_connections(client: Client) -> list[Connection]:
     """Return the connections that are enabled for the client, oldest first, without connections that are being deleted.
 
-    A client that registered itself also gets the connections that are enabled for every client (`is_domain_connection`), because no
-    administrator has enabled a connection for this client by name. The account page uses the connections that the settings of the tenant
-    name for this page. If the settings name none, the account page uses every connection that is enabled for at least one application
-    (docs/adr/0118).
+    No administrator enables connections for a client that registered itself. So this client also gets the connections that are enabled for
+    every client (`is_domain_connection`). The account page uses the connections that the settings of the tenant name for this page. If the
+    settings name none, the account page uses every connection that is enabled for at least one application (docs/adr/0118).
     """
     if client.is_account_page:
         return _connections_of_account(client)

@@ -99,8 +99,8 @@ def resume(http_request: HttpRequest, host: HostMatch, row: LoginTransaction, *,
 def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None = None) -> HttpResponse:
     """Begin the session of a user who has just logged in, and continue the login.
 
-    `login` began in this browser, or is new. `handle` is the handle of the login; if it is None, the pages get a new handle. The
-    session cookie always gets a new value, so that a session that an attacker planted in the browser is useless (session fixation).
+    `login` began in this browser, or is new. `handle` is the handle of the login; if it is None, the pages get a new handle. The session
+    cookie always gets a new value. So a session cookie that an attacker planted in the browser is useless (session fixation).
     """
     if organizations.question_of(login.client) is Question.AFTER_LOGIN:
         # The previous user may have chosen the organization. The new session must not use this choice.

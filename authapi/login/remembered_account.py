@@ -1,4 +1,4 @@
-"""Remembers the last account for which a user typed a name in this browser, so that the next login requires only the password.
+"""Remembers an account in the browser: the last account whose name a user typed there. The next login then asks only for the password.
 
 Decision: docs/adr/0097. The cookie is sealed for its tenant, so a client cannot forge a cookie to test a name. The name is shown as the
 user typed it, and no page checks whether the account still exists.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("foundation", "identity", "authapi", "events", "provisioning", "config")
-# Each of these modules either shows the age of its rows, or reads only from a replica that has every change that the reader must see.
+# Each of these modules either shows the age of its rows, or checks first that the replica has every change that the reader must see.
 READERS = {
     "foundation/admin/keyset_list.py",
     "foundation/admin/replica_source.py",

@@ -18,8 +18,8 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection
 
-# The number of valid codes: only the newest codes are valid. More than one code is valid, so that a request of an attacker does not
-# invalidate the code that the user received before.
+# The number of valid codes: only the newest codes are valid. More than one code is valid: otherwise a request of an attacker would
+# invalidate the code that the user has already received.
 _COUNTING = 2
 # Number of wrong guesses from all IP addresses after which a code is invalid. The number for one IP address is smaller
 # (`CODE_GUESSES_FROM_PLACE`).

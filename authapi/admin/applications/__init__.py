@@ -1,1 +1,1 @@
-"""The page on which a client is added, and the tabs of clients, of APIs and of the applications of a connection."""
+"""The page that adds a client, the tabs of a client and of an API, and the tab of a connection that lists its applications."""

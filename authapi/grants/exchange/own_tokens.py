@@ -55,8 +55,8 @@ def subject_of(request: TokenRequest, api: str) -> tuple[AccessTokenClaims, User
 def actor_of(request: TokenRequest, client: Client, api: str) -> AccessTokenClaims | None:
     """Return the claims of the actor token; None if the request has no actor token. Raises `RequestRefused`.
 
-    The actor is the client itself, with a token that it requested for itself, or a user whose token was sent to the client's API. A token
-    that already has an actor is refused.
+    The actor is the client itself or a user. The token of the client is a token that it requested for itself; the token of a user is for
+    the client's API. A token that already has an actor is refused.
     """
     token, kind = request.text("actor_token"), request.text("actor_token_type")
     if token is None and kind is None:

@@ -128,8 +128,8 @@ def test_a_request_over_the_rate_limit_is_not_logged(api: Management, tenant: Te
 
 @contextmanager
 def judged_at_commit(table: str, verdict: str) -> Iterator[None]:
-    """Make the database refuse the commit of a transaction if `verdict` is true for a row (`NEW`) that the transaction has inserted into
-    `table`."""
+    """Let the database refuse to commit some transactions: those that have inserted a row (`NEW`) into `table` for which `verdict` is
+    true."""
     function = f"""
     CREATE FUNCTION judge() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN IF {verdict} THEN RAISE EXCEPTION 'refused'; END IF; RETURN NULL; END $$;

@@ -33,7 +33,8 @@ def _signing_key(tenant: Tenant) -> None:
 
 
 def told(answer: Received) -> tuple[Any, ...]:
-    """Return the status, the members of the body, the contents of the token and the headers, without values that differ in every token."""
+    """Return the status, the members of the body, the contents of the token, and the headers. Leave out values that differ in every
+    token."""
     members = answer.json()
     header, claims = decoded(members.pop("access_token"))
     return answer.status, members, header, {name: value for name, value in claims.items() if name not in DIFFERENT}, headers_of(answer)

@@ -1,4 +1,4 @@
-"""`/u/factor-setup`: what a link that sets up a second factor allows, for which user and how often, and what the link never allows."""
+"""`/u/factor-setup`: a link that sets up a second factor. What the link allows, for which user and how often, and what it never allows."""
 
 from __future__ import annotations
 

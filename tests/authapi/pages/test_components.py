@@ -209,7 +209,8 @@ def link_pages(visit: Login) -> list[Page]:
 
 
 def device_pages(visit: Login) -> list[Page]:
-    """Return the code form (empty, filled in, wrong code), the question, the pages `done` and `denied`, and the page for a device."""
+    """Return the pages of a login on a device: the code form (empty, filled in, wrong code), the question, `done`, `denied`, and the page
+    for a device."""
     connection = visit.connection
     client, secret = web_client(visit.tenant, grant_types=[GRANT], token_endpoint_auth_method="none", redirect_uris="")
     update_connection(tenant_id=visit.tenant.pk, connection_id=connection.pk, changes={"enabled_clients": [client.client_id]})

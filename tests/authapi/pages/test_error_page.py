@@ -1,4 +1,5 @@
-"""Error pages: the next step for the user, the link back to the application, and a reference that support finds in the program's log."""
+"""Error pages: the next step for the user, the link back to the application, and a reference. Support finds the same reference in the log
+of the service."""
 
 from __future__ import annotations
 
