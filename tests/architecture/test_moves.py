@@ -72,7 +72,7 @@ DECLARED = {
 OWN = "identity/moving/"
 
 
-def test_a_move_carries_every_table_of_tenants_or_gives_a_reason_for_leaving_it_out() -> None:
+def test_a_move_carries_every_table_of_tenants_unless_a_reason_is_given() -> None:
     travelling = {table.model for table in carried_tables()}
     expected = {table.model for table in coverage().tables} | coverage().outliving
     assert travelling | carriage().left_behind.keys() == expected

@@ -85,7 +85,7 @@ def test_setting_the_first_email_address_ends_no_session(tenant: Tenant, registe
     assert find_session(tenant_id=tenant.pk, cookie=cookie) is not None
 
 
-def test_a_new_email_address_ends_no_session_if_users_log_in_with_another_identifier(tenant: Tenant, registered: Registered) -> None:
+def test_a_new_email_address_ends_no_session_of_users_with_another_identifier(tenant: Tenant, registered: Registered) -> None:
     options = {"signInEndpoint": "https://idp.example.test"}
     connection = create_connection(tenant_id=tenant.pk, name="directory", strategy="samlp", options=options)
     user = create_user(tenant_id=tenant.pk, connection=connection, email="ada@example.test")

@@ -59,7 +59,7 @@ def test_each_ip_address_has_its_own_count_by_default(ada: User, connection: Con
     assert outcome(attempt(connection)) is BLOCKED
 
 
-def test_a_count_shared_by_all_ip_addresses_blocks_the_account_at_every_ip_address(ada: User, connection: Connection) -> None:
+def test_a_shared_count_blocks_the_account_at_every_ip_address(ada: User, connection: Connection) -> None:
     protect(ada.tenant_id, max_attempts=3, mode="count_per_identifier")
     for number in range(3):
         fail(connection, 1, ip=f"192.0.2.{number}")

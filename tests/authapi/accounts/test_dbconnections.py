@@ -185,14 +185,14 @@ def test_attributes_of_the_connection_decide_which_identifiers_are_required(tena
     assert answer.json().keys() == {"_id", "phone_number", "phone_verified"}
 
 
-def test_a_sign_up_without_a_client_id_is_accepted_if_a_client_uses_the_connection(tenant: Tenant, connection: Connection) -> None:
+def test_a_sign_up_needs_no_client_id_if_a_client_uses_the_connection(tenant: Tenant, connection: Connection) -> None:
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}
     assert post(tenant, "signup", body).status == 200
 
 
 @pytest.mark.parametrize("path", ["signup", "change_password"])
 @pytest.mark.parametrize("use", ["none", "revoked client", "client of another tenant"])
-def test_a_sign_up_without_a_client_id_is_refused_if_no_client_uses_the_connection(
+def test_a_sign_up_at_a_connection_without_clients_is_refused(
     tenant: Tenant, connection: Connection, client: Client, path: str, use: str
 ) -> None:
     enabled: list[str] = []
@@ -260,7 +260,7 @@ def test_an_unusable_name_gets_the_usual_answer_and_starts_no_job(client: Client
     assert mail.outbox[0].to == ["ada@example.test"]
 
 
-def test_a_password_change_requested_by_username_is_mailed_to_the_address_of_the_user(client: Client, connection: Connection) -> None:
+def test_a_password_change_can_be_requested_by_username(client: Client, connection: Connection) -> None:
     person(connection, username="countess")
     post(client.tenant_id, "change_password", {"connection": "people", "username": "Countess"})
     assert run_job(Job.objects.of(client.tenant_id).get(type=Job.Type.PASSWORD_RESET_EMAIL).pk)
@@ -298,7 +298,7 @@ def test_addresses_of_one_ipv6_network_share_a_limit(client: Client, ada: User) 
     assert statuses == [200] * 10 + [429]
 
 
-def test_requests_are_not_limited_by_ip_address_when_the_proxy_sends_no_client_address(client: Client, ada: User, settings: Any) -> None:
+def test_requests_with_a_hidden_ip_address_are_not_limited_by_ip_address(client: Client, ada: User, settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
     with time_machine.travel(BEGIN, tick=False):
         statuses = {

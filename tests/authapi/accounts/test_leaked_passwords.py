@@ -73,7 +73,7 @@ def test_a_wrong_breached_password_gets_the_same_answer_as_any_wrong_password(ad
     assert not AttackNotice.objects.of(ada.tenant_id).exists()
 
 
-def test_a_right_breached_password_is_refused_and_does_not_change_the_count_of_failures(ada: User, connection: Connection) -> None:
+def test_a_refused_breached_password_does_not_change_the_count_of_failures(ada: User, connection: Connection) -> None:
     outcome(attempt(connection, password=WRONG))
     detect(ada.tenant_id, *BLOCK)
     assert outcome(attempt(connection)) is Refusal.PASSWORD_LEAKED
@@ -168,7 +168,7 @@ def test_the_login_page_offers_a_password_reset_by_mail(login: Login) -> None:
     assert "code" in login.log_in(login.ask(), password="Fresh-Horse-Staple-9").answer
 
 
-def test_a_new_breached_password_is_refused_with_a_message_and_the_link_stays_valid(login: Login) -> None:
+def test_a_new_breached_password_is_refused_but_its_link_stays_valid(login: Login) -> None:
     detect(login.tenant.pk, stage=stages(change=BLOCK))
     link = reset_link(login)
     refused = set_on_page(login, link, OTHER)
@@ -183,7 +183,7 @@ def test_a_new_breached_password_is_refused_with_a_message_and_the_link_stays_va
     assert AttackNotice.objects.of(login.tenant.pk).get().due_at is not None
 
 
-def test_a_sign_up_with_a_breached_password_creates_no_account_and_reveals_no_other_account(login: Login) -> None:
+def test_a_refused_sign_up_with_a_breached_password_reveals_no_account(login: Login) -> None:
     detect(login.tenant.pk, stage=stages(sign_up=BLOCK))
     page = opened(login, "Sign up")
     for email in ("new@example.test", "ada@example.test"):

@@ -178,7 +178,7 @@ def test_a_request_for_a_link_shows_the_same_page_for_known_and_unknown_addresse
     assert [message.to for message in mail.outbox] == [["ada@example.test"]]
 
 
-def test_the_page_refuses_a_request_without_a_name_and_a_request_over_the_limit(login: Login) -> None:
+def test_the_page_refuses_empty_requests_and_requests_over_the_limit(login: Login) -> None:
     page = opened(login, "Forgot password\\?")
     assert login.browser.post(REQUEST, page.fields()).status == 400
     statuses = [login.browser.post(REQUEST, {**page.fields(), "username": "ada@example.test"}).status for _ in range(11)]
@@ -339,7 +339,7 @@ def test_verifying_an_address_is_logged(login: Login) -> None:
 # --- Branding -------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_branding_of_a_tenant_needs_no_inline_styles_and_appears_only_at_that_tenant(login: Login) -> None:
+def test_the_branding_appears_only_at_its_tenant_and_without_inline_styles(login: Login) -> None:
     looks = {"logo_url": "https://cdn.example.test/logo.svg", "primary_color": "#ffcc00", "page_background": "#101010"}
     TenantSettings(tenant_id=login.tenant.pk, values={"friendly_name": "Analytical <Engines>", "branding": looks}).save()
     remembered_settings.clear()

@@ -68,7 +68,7 @@ def test_only_the_right_password_reveals_that_a_user_is_blocked(ada: User, conne
 @pytest.mark.parametrize(
     "name", ["ada@example.test", "ADA@Example.Test", "  ada@example.test ", "Countess", "cOUNTESS", "+15550100", "+1 (555) 01-00"]
 )
-def test_a_user_is_found_by_email_address_username_and_phone_number_in_any_case(connection: Connection, name: str) -> None:
+def test_a_user_is_found_by_each_identifier_in_any_case(connection: Connection, name: str) -> None:
     ada = person(connection, username="countess", phone_number="+15550100")
     assert outcome(attempt(connection, name)) == ada
 
@@ -130,7 +130,7 @@ def test_an_imported_hash_is_replaced_at_the_first_login_with_the_right_password
     assert outcome(attempt(connection, password="abc")) == ada
 
 
-def test_too_many_logins_to_one_account_from_one_ip_address_are_refused_before_hashing(ada: User, connection: Connection) -> None:
+def test_logins_over_the_limit_of_an_ip_address_are_refused_before_hashing(ada: User, connection: Connection) -> None:
     with time_machine.travel(BEGIN, tick=False) as clock:
         assert [outcome(attempt(connection)) for _ in range(20)] == [ada] * 20
         assert outcome(attempt(connection)) is Refusal.TOO_MANY_LOGINS

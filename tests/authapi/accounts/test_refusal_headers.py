@@ -92,9 +92,7 @@ def test_too_many_logins_at_the_token_endpoint_show_the_limit_of_logins(
     assert told(answers[1]) == (429, "1", "0", "6")
 
 
-def test_a_suspicious_address_at_the_token_endpoint_gets_the_time_of_the_next_attempt(
-    tenant: Tenant, password_form: dict[str, str]
-) -> None:
+def test_the_token_endpoint_tells_a_suspicious_ip_address_when_to_try_again(tenant: Tenant, password_form: dict[str, str]) -> None:
     suspect(tenant.pk, stage={"pre-login": {"max_attempts": 1, "rate": 90_000}})
     assert post(tenant.pk, "/oauth/token", {**password_form, "password": "wrong"}).status == 403
     assert told(post(tenant.pk, "/oauth/token", password_form)) == (429, "1", "0", "90")

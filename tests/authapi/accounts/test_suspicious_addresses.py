@@ -161,7 +161,7 @@ def test_administrators_get_one_mail_about_many_ip_addresses(ada: User, connecti
         assert len(mail.outbox) == 2
 
 
-def test_an_ip_address_is_never_refused_when_the_only_configured_response_is_a_notification(ada: User, connection: Connection) -> None:
+def test_no_ip_address_is_refused_if_the_tenant_only_notifies_administrators(ada: User, connection: Connection) -> None:
     suspect(ada.tenant_id, shields=["admin_notification"], stage={"pre-user-registration": {"max_attempts": 1, "rate": 60_000}})
     for name in ("new", "newer", "newest"):
         sign_up(SignUp(connection=connection, password="Fresh-Horse-Staple-9", profile={"email": f"{name}@example.test"}, ip=ADDRESS))

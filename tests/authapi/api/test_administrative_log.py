@@ -335,7 +335,7 @@ def test_a_write_that_changes_nothing_is_logged_too(api: Management, ada: User) 
 # Staff.
 
 
-def test_changes_by_staff_of_the_tenant_are_logged_with_their_name_and_without_values(tenant: Tenant, api: Management, ada: User) -> None:
+def test_changes_by_staff_of_the_tenant_are_logged_with_a_name_but_without_values(tenant: Tenant, api: Management, ada: User) -> None:
     staff = new_staff(tenant)
     organization = organizations.create_organization(tenant_id=tenant.pk, name="acme")
     browser = browser_of(staff)
@@ -478,7 +478,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
         (timedelta(days=1), timedelta(minutes=10)),
     ],
 )
-def test_a_client_that_follows_the_log_waits_for_the_oldest_transaction_that_writes(begun: timedelta | None, expected: timedelta) -> None:
+def test_a_reader_of_the_log_waits_for_the_oldest_writing_transaction(begun: timedelta | None, expected: timedelta) -> None:
     assert settled_until(NOW, None if begun is None else NOW - begun) == NOW - expected
 
 

@@ -38,9 +38,7 @@ def address(path: str, owner: str = "org_ffffffffffffffff") -> str:
 
 
 @pytest.mark.parametrize(("method", "path", "body"), OTHER_VALUES, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_value_that_is_not_neutral_is_refused_with_the_reason_and_changes_nothing(
-    api: Management, tenant: Tenant, method: str, path: str, body: Any
-) -> None:
+def test_a_value_that_is_not_neutral_is_refused_with_a_reason(api: Management, tenant: Tenant, method: str, path: str, body: Any) -> None:
     before = rows_but_log_of(tenant)
     answer = api.call(method, path, body=body)
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")

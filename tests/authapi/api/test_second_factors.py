@@ -98,7 +98,7 @@ def test_unusable_methods_are_refused_without_an_enrollment(api: Management, ada
     assert not EnrolledFactor.objects.of(ada.tenant_id).exists()
 
 
-def test_a_secret_is_shown_once_and_a_phone_number_is_never_shown_in_full(api: Management, ada: User) -> None:
+def test_a_secret_is_shown_once_and_a_phone_number_is_masked(api: Management, ada: User) -> None:
     made = api.post(at(ada), {"type": "totp", "totp_secret": SECRET.lower(), "name": "Phone app"})
     phone = api.post(at(ada), {"type": "phone", "phone_number": "0049 171 2345678"})
     assert (made.status, made.json["totp_secret"], phone.json["phone_number"]) == (201, SECRET, NUMBER)

@@ -120,9 +120,7 @@ def test_access_of_one_session_can_be_revoked_without_its_refresh_tokens(api: Ma
     assert api.post(path, {"session_id": session.pk}).status == 404
 
 
-def test_a_request_cannot_revoke_access_of_a_user_with_a_session_of_another_user(
-    api: Management, ada: User, database_connection: Connection
-) -> None:
+def test_the_session_of_another_user_cannot_be_named_in_a_revocation(api: Management, ada: User, database_connection: Connection) -> None:
     bob = make_user(connection=database_connection, email="bob@example.test")
     session = make_session(bob)
 

@@ -144,7 +144,7 @@ def test_mails_to_one_address_are_limited(api: Management, tenant: Tenant, grace
     assert len(mails_of(tenant)) == 10
 
 
-def test_the_mail_uses_the_template_of_the_tenant_and_the_lifetime_in_the_template(api: Management, tenant: Tenant, grace: User) -> None:
+def test_the_template_of_the_tenant_decides_text_and_lifetime_of_the_link(api: Management, tenant: Tenant, grace: User) -> None:
     template = {"template": "enrollment_email", "from": "", "subject": "Protect {{ friendly_name }}", "body": "<a href='{{ url }}'>go</a>"}
     made = api.post("email-templates", {**template, "syntax": "liquid", "enabled": True, "urlLifetimeInSeconds": 3600})
     assert made.status == 201, made.json

@@ -78,7 +78,7 @@ def test_a_client_whose_last_line_was_pruned_continues_with_the_oldest_line(api:
     assert ids(api.get("logs", {"from": pruned}).json) == [line]
 
 
-def test_a_client_does_not_get_a_line_while_an_earlier_line_may_be_uncommitted(api: Management, ada: User) -> None:
+def test_a_client_gets_no_line_while_an_earlier_line_may_be_uncommitted(api: Management, ada: User) -> None:
     make_sign_in(ada, created_at=timezone.now())
 
     assert api.get("logs", {"take": 10}).json == []

@@ -230,7 +230,7 @@ def test_an_invalid_request_is_refused(api: Management, tenant: Tenant, grace: U
         assert (answer.status, answer.json.get("errorCode")) == (status, code), (path, body, answer.json)
 
 
-def test_a_request_can_name_the_primary_identity_by_either_provider_name_and_either_id(api: Management, grace: User) -> None:
+def test_the_primary_identity_can_be_named_in_each_accepted_form(api: Management, grace: User) -> None:
     for provider in ("auth0", grace.provider):
         for user_id in (grace.user_id, grace.identifier):
             link = made(api, CHANGE, user_id=grace.user_id, identity={"provider": provider, "user_id": user_id})

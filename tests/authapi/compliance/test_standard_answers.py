@@ -124,7 +124,7 @@ def test_a_client_that_authenticates_in_the_header_gets_a_challenge(tenant: Tena
     assert answer.headers["www-authenticate"].startswith("Basic realm=")
 
 
-def test_a_public_client_can_get_standard_answers_and_an_unknown_client_gets_default_answers(tenant: Tenant) -> None:
+def test_a_public_client_can_get_standard_answers_but_an_unknown_client_cannot(tenant: Tenant) -> None:
     registered = public_client(tenant, settings={"oauth_standard_errors": True})
     assert ask_token(tenant, code_form(registered, "x")).status == 400
     unknown = ask_token(tenant, {**code_form(registered, "x"), "client_id": "unknown"})

@@ -120,7 +120,7 @@ def test_requests_over_the_limit_do_not_change_the_count_in_redis(name: str) -> 
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_ipv6_network_has_one_limit_and_an_ipv6_site_has_sixteen_times_the_limit(name: str) -> None:
+def test_an_ipv6_site_has_sixteen_times_the_limit_of_one_network(name: str) -> None:
     rates = process(name)
     assert [(key.name, key.factor) for key in keys_of("2001:db8:1:2::3")] == [("2001:db8:1:2::/64", 1), ("2001:db8:1::/48", 16)]
     for number in range(LIMIT):
@@ -157,7 +157,7 @@ def test_an_unknown_ip_address_is_not_over_a_limit() -> None:
 
 
 @pytest.mark.usefixtures("minute")
-def test_an_ip_address_over_its_limit_at_one_tenant_is_not_limited_at_another_tenant(name: str) -> None:
+def test_an_ip_address_has_separate_limits_at_two_tenants(name: str) -> None:
     origin = origin_of("192.0.2.1", "", [])
     for _ in range(61):
         charged_debt_in_thread(name, origin)

@@ -197,7 +197,7 @@ def test_a_user_creates_a_passkey_after_a_login_and_gets_no_further_offer(walk: 
     assert "code" in to_offer(fresh, prompt="login").answer
 
 
-def test_a_passkey_is_not_offered_to_unsupported_browsers_or_when_offers_are_switched_off(walk: Walk) -> None:
+def test_a_passkey_is_offered_only_if_the_browser_and_the_settings_allow_it(walk: Walk) -> None:
     with_offer(walk)
     # The first login does not report that the browser supports passkeys. The second login shows no page (`prompt=none`).
     assert "code" in walk.followed(walk.at.log_in(walk.at.ask())).answer

@@ -39,7 +39,7 @@ def remembered(walk: Walk) -> str:
     return secret
 
 
-def test_a_remembered_browser_skips_the_second_factor_until_it_expires_or_the_tenant_forbids_it(walk: Walk) -> None:
+def test_a_remembered_browser_skips_the_second_factor_while_the_tenant_allows_it(walk: Walk) -> None:
     remembered(walk)
     assert "code" in walk.to_second(prompt="login").answer
     set_factors(walk.at.tenant, "otp", remembers_browsers=False)
@@ -70,7 +70,7 @@ def test_a_stolen_cookie_is_useless_after_the_next_login_of_the_owner(walk: Walk
     assert "code" in walk.to_second(prompt="login").answer
 
 
-def test_a_remembered_browser_does_not_satisfy_a_request_of_the_application_for_a_second_factor(walk: Walk) -> None:
+def test_an_application_can_request_a_second_factor_even_in_a_remembered_browser(walk: Walk) -> None:
     remembered(walk)
     assert ASKS in walk.to_second(prompt="login", acr_values="http://schemas.openid.net/pape/policies/2007/06/multi-factor").text
     set_client(walk.at, settings={"second_factor_policy": "always"})

@@ -136,7 +136,7 @@ def test_a_link_opens_no_session(tenant: Tenant, ada: User) -> None:
     assert Session.objects.of(tenant.pk).count() == 0
 
 
-def test_a_phone_is_set_up_by_the_code_that_is_sent_to_the_phone(tenant: Tenant, ada: User) -> None:
+def test_a_phone_is_set_up_with_the_code_that_it_received(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada)
     assert "Text me a code" in chosen(browser, secret, "phone").text
     assert sent(browser, secret, "phone", phone_number="12").status == 400
@@ -286,7 +286,7 @@ def test_the_proof_of_a_factor_is_valid_for_ten_minutes_in_its_browser(tenant: T
         assert "Confirm that it is you" in opened(mine, secret).text
 
 
-def test_a_code_that_proves_a_factor_is_sent_only_when_the_user_presses_the_button(tenant: Tenant, ada: User) -> None:
+def test_a_code_to_prove_a_factor_is_sent_only_on_request(tenant: Tenant, ada: User) -> None:
     give_address(ada, "phone", NUMBER)
     give_app(ada)
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
@@ -319,7 +319,7 @@ def test_a_user_whose_factors_cannot_be_verified_cannot_set_up_a_factor(tenant: 
     assert (messages_of(tenant), devices_of(ada)) == ([], ["totp"])
 
 
-def test_a_link_requires_a_factor_that_was_enrolled_after_the_link_was_first_used(tenant: Tenant, ada: User) -> None:
+def test_a_link_requires_the_proof_of_a_factor_that_was_enrolled_later(tenant: Tenant, ada: User) -> None:
     browser, secret = Browser(tenant), secret_for(ada, adds=True)
     key = secret_on(chosen(browser, secret, "totp"))
     give_address(ada, "phone", NUMBER)

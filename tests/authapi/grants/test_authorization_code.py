@@ -63,7 +63,7 @@ def test_an_unknown_code_is_invalid(tenant: Tenant) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_another_client_cannot_use_a_code_and_its_attempt_does_not_use_up_the_code(tenant: Tenant) -> None:
+def test_another_client_can_neither_use_nor_use_up_a_code(tenant: Tenant) -> None:
     own, other = web_client(tenant), web_client(tenant)
     code = code_of(login_of(tenant, own, some_user(tenant)))
     assert outcome(ask_token(tenant, code_form(other, code))) == INVALID_CODE
@@ -101,7 +101,7 @@ def test_the_redirect_uri_must_equal_the_redirect_uri_of_the_request(tenant: Ten
     assert ask_token(tenant, code_form(registered, code)).status == 200
 
 
-def test_a_redirect_uri_that_the_authorization_request_omitted_may_be_omitted_in_the_exchange(tenant: Tenant) -> None:
+def test_the_exchange_needs_a_redirect_uri_only_if_the_request_had_one(tenant: Tenant) -> None:
     registered, user = web_client(tenant), some_user(tenant)
     first, second = (code_of(login_of(tenant, registered, user), is_redirect_uri_given=False) for _ in range(2))
     assert ask_token(tenant, code_form(registered, first, redirect_uri=None)).status == 200
@@ -323,7 +323,7 @@ def test_permissions_revoked_after_the_login_are_not_issued(tenant: Tenant) -> N
     assert ask_token(tenant, code_form(registered, code)).json()["scope"] == "openid read"
 
 
-def test_id_tokens_with_an_unstored_signing_secret_are_refused_before_the_code_is_used(tenant: Tenant) -> None:
+def test_a_missing_signing_secret_is_reported_before_the_code_is_used(tenant: Tenant) -> None:
     registered = web_client(tenant)
     code = code_of(login_of(tenant, registered, some_user(tenant)))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "HS256"})

@@ -214,7 +214,7 @@ def test_the_successor_is_stored_encrypted_until_the_leeway_ends(tenant: Tenant)
     assert (row.sealed_successor, row.sealed_until) == ("", None)
 
 
-def test_a_longer_leeway_does_not_return_a_successor_that_was_stored_for_a_shorter_leeway(tenant: Tenant) -> None:
+def test_a_longer_leeway_does_not_apply_to_successors_that_are_already_stored(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     refresh(tenant, registered, first)
@@ -326,7 +326,7 @@ def at_once(calls: list[Any]) -> list[Received]:
 
 
 @pytest.mark.parametrize("rotation", ["rotating", "non-rotating"])
-def test_a_used_token_is_valid_until_its_absolute_expiry_and_no_use_extends_that_expiry(tenant: Tenant, rotation: str) -> None:
+def test_no_use_of_a_token_extends_its_absolute_expiry(tenant: Tenant, rotation: str) -> None:
     registered = client_with(tenant, rotation_type=rotation, token_lifetime=100, idle_token_lifetime=60)
     token, begun = first_token(tenant, registered), timezone.now()
     for seconds in (50, 95):
@@ -458,7 +458,7 @@ def test_no_token_is_issued_for_an_api_that_now_denies_users(tenant: Tenant) -> 
     assert refresh(tenant, registered, token).status == 200
 
 
-def test_the_id_token_of_a_refresh_repeats_the_user_and_the_time_of_the_login(tenant: Tenant) -> None:
+def test_the_id_token_of_a_refresh_repeats_user_and_time_of_the_login(tenant: Tenant) -> None:
     registered, user = client_with(tenant), some_user(tenant)
     login = login_of(tenant, registered, user, scope="openid profile offline_access", nonce="once")
     first = ask_token(tenant, code_form(registered, code_of(login))).json()

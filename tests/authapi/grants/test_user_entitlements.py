@@ -91,7 +91,7 @@ def test_a_request_without_a_scope_is_granted_every_scope_of_the_api(tenant: Ten
 
 
 @pytest.mark.parametrize("scope", ["offline_access", "online_access"])
-def test_offline_access_requires_a_client_with_the_refresh_grant_and_an_api_that_allows_it(tenant: Tenant, scope: str) -> None:
+def test_offline_access_requires_that_both_the_client_and_the_api_allow_it(tenant: Tenant, scope: str) -> None:
     api(tenant)
     api(tenant, "urn:lasting", allow_offline_access=True)
     user, refreshing, other = some_user(tenant), web_client(tenant), web_client(tenant, grant_types=["authorization_code"])
@@ -179,5 +179,5 @@ def test_a_login_at_a_global_client_gives_a_user_no_administrative_access(tenant
     assert entitled(tenant, registered, user, "openid read:users delete:users", audience).scopes == ("openid", "read:users")
 
 
-def test_a_client_that_is_not_global_requires_a_grant_for_users_of_the_management_interface(tenant: Tenant) -> None:
+def test_a_client_that_is_not_global_needs_a_grant_for_the_management_interface(tenant: Tenant) -> None:
     assert refusal(tenant, web_client(tenant), f"{host_of(tenant).base_url}/", "read:users") is OAuthCase.NO_CLIENT_GRANT

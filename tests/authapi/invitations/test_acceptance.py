@@ -108,7 +108,7 @@ def test_the_form_cannot_change_the_address_at_the_sign_up_or_at_the_login(host:
     assert other.members() == []
 
 
-def test_a_user_logged_in_with_another_account_is_asked_to_switch_and_cannot_accept(host: Host) -> None:
+def test_a_user_of_another_account_cannot_accept_and_is_asked_to_switch(host: Host) -> None:
     host.login.begin_session()
     page = host.ask(host.invite())
     assert "This invitation is for another account" in page.text
@@ -177,7 +177,7 @@ def test_opening_the_mail_does_not_verify_an_account_that_an_attacker_created(ho
     assert host.members() == []
 
 
-def test_the_mark_of_a_mail_is_invalid_for_another_invitation_and_after_the_next_mail(host: Host) -> None:
+def test_a_mark_is_valid_only_for_its_invitation_and_until_the_next_mail(host: Host) -> None:
     first = host.invite()
     host.open_mail()
     second = host.invite()
@@ -447,7 +447,7 @@ def test_an_acceptance_repeats_the_checks_that_the_page_has_made(host: Host) -> 
     assert host.members() == []
 
 
-def test_an_invitation_that_expires_while_its_form_is_open_does_not_log_the_user_in(host: Host) -> None:
+def test_no_user_logs_in_with_an_invitation_that_expires_while_the_form_is_open(host: Host) -> None:
     guest(host)
     form = host.ask(host.invite())
     Invitation.objects.of(host.tenant_id).update(expires_at=datetime.now(UTC))

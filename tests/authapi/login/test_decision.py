@@ -102,7 +102,7 @@ def test_a_silent_request_fails_if_a_page_would_be_required(situation: Situation
     assert refused.value.case is case
 
 
-def test_a_login_of_a_user_other_than_the_requested_user_fails_without_a_second_attempt() -> None:
+def test_a_login_of_the_wrong_user_fails_without_a_second_attempt() -> None:
     with pytest.raises(RequestRefused) as refused:
         next_step(wish(), at(LOGGED_IN, is_usable=False, has_logged_in=True))
     assert refused.value.case is LoginCase.LOGIN_REQUIRED

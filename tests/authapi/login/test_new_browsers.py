@@ -60,7 +60,7 @@ def mails(login: Login) -> list[str]:
     return sent
 
 
-def test_a_login_is_reported_once_in_a_new_browser_and_never_in_a_known_browser(login: Login, settings: Any) -> None:
+def test_only_the_first_login_in_a_new_browser_is_reported(login: Login, settings: Any) -> None:
     settings.COUNTRY_HEADER = "CF-IPCountry"
     with time_machine.travel(BEGIN, tick=False):
         login.browser = Browser(login.tenant)
@@ -162,7 +162,7 @@ def test_submitting_a_form_twice_causes_one_mail(login: Login) -> None:
     assert len(mails(login)) == 1
 
 
-def test_a_user_without_an_address_or_with_a_session_in_the_browser_gets_no_mail(login: Login) -> None:
+def test_no_mail_is_sent_without_an_email_address_or_with_an_existing_session(login: Login) -> None:
     browser = log_in(login)
     mails(login)
     # The state after an upgrade: a session exists, but no cookie of a known browser.

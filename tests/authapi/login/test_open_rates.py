@@ -49,7 +49,7 @@ def statuses(answers: list[Page]) -> list[int]:
     return [answer.status for answer in answers]
 
 
-def test_an_ip_address_uses_its_own_budget_and_then_the_budget_of_all_anonymous_callers(tenant: Tenant) -> None:
+def test_an_ip_address_uses_the_shared_budget_only_after_its_own(tenant: Tenant) -> None:
     answers = pages(Browser(tenant), 8)
     assert statuses(answers) == [200] * 7 + [429]
     # The headers describe the budget to which the request was charged.
@@ -64,7 +64,7 @@ def test_an_ip_address_uses_its_own_budget_and_then_the_budget_of_all_anonymous_
     assert "Too many requests." in answers[-1].text
 
 
-def test_an_ip_address_within_its_own_budget_is_served_while_another_ip_address_floods(tenant: Tenant) -> None:
+def test_an_ip_address_within_its_budget_is_served_during_a_flood(tenant: Tenant) -> None:
     assert 429 in statuses(pages(Browser(tenant), 10))
     assert statuses(pages(Browser(tenant, address="192.0.2.9"), 6)) == [200] * 5 + [429]
 
@@ -130,7 +130,7 @@ def test_anonymous_requests_do_not_use_the_budget_of_any_tenant_endpoint(tenant:
         assert throttling.hit(tenant.pk, endpoint).remaining == 199
 
 
-def test_requests_for_the_schema_of_the_management_interface_are_charged_to_the_ip_address(tenant: Tenant) -> None:
+def test_requests_for_the_schema_are_charged_to_the_ip_address(tenant: Tenant) -> None:
     browser = Browser(tenant)
     answers = [browser.get("/api/v2/openapi.json") for _ in range(8)]
     assert statuses(answers) == [200] * 7 + [429]

@@ -51,7 +51,7 @@ def set_tenant(login: Login, **values: object) -> None:
 # --- The link back --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_error_page_of_a_refused_request_links_only_to_registered_addresses_of_the_client(login: Login) -> None:
+def test_the_error_page_links_only_to_registered_urls_of_the_client(login: Login) -> None:
     page = login.ask(redirect_uri=ELSEWHERE)
     assert (page.status, way_back(page)) == (400, "https://app.example.test/")
     assert f'href="{ELSEWHERE}' not in page.text
@@ -81,7 +81,7 @@ def test_the_link_opens_the_best_known_page_of_the_application(login: Login, set
         ("", "spa"),
     ],
 )
-def test_the_link_for_an_application_without_a_page_leads_to_the_address_of_the_tenant(login: Login, addresses: str, app_type: str) -> None:
+def test_an_application_without_a_page_gets_the_link_of_the_tenant(login: Login, addresses: str, app_type: str) -> None:
     set_client(login, redirect_uris=addresses, app_type=app_type)
     assert application_link(login.client, host=host_of(login.tenant)) is None
     set_tenant(login, default_redirection_uri="https://www.example.test/start")

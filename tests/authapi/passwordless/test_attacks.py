@@ -47,7 +47,7 @@ def public(tenant: Tenant) -> Door:
 # --- Guessing ---------------------------------------------------------------------------------------------------------
 
 
-def test_five_wrong_codes_from_one_ip_address_block_the_ip_address_and_not_the_user(door: Door) -> None:
+def test_wrong_codes_block_the_ip_address_but_not_the_user(door: Door) -> None:
     code = door.code()
     answers = [door.redeem(wrong(code, by=by), address=ATTACKER).status for by in range(1, 8)]
     assert answers == [403] * 5 + [429] * 2
@@ -118,7 +118,7 @@ def test_a_guess_waits_for_the_previous_guess_at_the_same_address(door: Door) ->
     assert statuses == [200]
 
 
-def test_an_ip_address_that_guesses_at_many_email_addresses_is_refused_at_all_email_addresses(door: Door) -> None:
+def test_an_ip_address_with_guesses_at_many_accounts_is_refused_at_all(door: Door) -> None:
     suspect(door.tenant.pk, enabled=True, stage={"pre-login": {"max_attempts": 3, "rate": 864_000}})
     names = [f"user{number}@example.test" for number in range(4)]
     statuses = [door.redeem("000000", username=name, address=ATTACKER).status for name in names]
@@ -168,7 +168,7 @@ def test_a_code_digest_copied_to_another_address_is_invalid(door: Door) -> None:
     assert outcome(door.redeem(code, username="eve@example.test")) == WRONG
 
 
-def test_a_code_of_a_session_is_invalid_without_the_session_and_in_another_session(door: Door) -> None:
+def test_a_code_of_a_session_is_valid_only_in_this_session(door: Door) -> None:
     challenge(door)
     code = last_code(door.tenant.pk)
     assert outcome(door.redeem(code)) == WRONG
@@ -279,7 +279,7 @@ def test_a_wrong_code_runs_the_same_statements_whether_or_not_the_account_exists
     assert not any("identity_user" in text for text in known)
 
 
-def test_a_request_for_a_code_runs_the_same_statements_whether_or_not_the_account_exists(door: Door) -> None:
+def test_requests_for_codes_run_the_same_statements_for_existing_and_unknown_accounts(door: Door) -> None:
     connection = set_options(door.email, disable_signup=True)
     create_user(tenant_id=door.tenant.pk, connection=connection, email=ADA)
 

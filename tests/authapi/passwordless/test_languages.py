@@ -134,7 +134,7 @@ def deliver_link(door: Door) -> None:
     run_job(job.pk)
 
 
-def test_the_page_of_a_link_has_the_language_of_its_mail_in_another_browser(worldwide: Door) -> None:
+def test_in_another_browser_a_link_opens_in_the_language_of_its_mail(worldwide: Door) -> None:
     browser, path = Browser(worldwide.tenant), link_in(worldwide, "es")
     first = browser.send("GET", path, headers=FRENCH)
     page = browser.send("GET", first.location, headers=FRENCH)
@@ -154,7 +154,7 @@ def test_the_language_requested_by_the_application_has_precedence_over_the_langu
     assert language_of(page) == "ja"
 
 
-def test_the_page_of_a_link_in_a_disabled_language_uses_the_language_of_the_browser(worldwide: Door) -> None:
+def test_a_link_in_a_disabled_language_opens_in_the_language_of_the_browser(worldwide: Door) -> None:
     path = link_in(worldwide, "es")
     enable(worldwide, "en", "fr")
     browser = Browser(worldwide.tenant)
@@ -162,7 +162,7 @@ def test_the_page_of_a_link_in_a_disabled_language_uses_the_language_of_the_brow
     assert language_of(page) == "fr"
 
 
-def test_the_page_of_a_link_uses_the_language_of_its_login_in_the_same_browser(worldwide: Door) -> None:
+def test_in_the_same_browser_a_link_opens_in_the_language_of_its_login(worldwide: Door) -> None:
     visit, page = asked(worldwide, GERMAN)
     visit.followed(visit.browser.submit(page, send="link", email=ADA))
     opened = visit.browser.send("GET", path_of(worldwide), headers=FRENCH)

@@ -61,7 +61,7 @@ def unused(door: Door) -> bool:
     return PasswordlessCode.objects.of(door.tenant.pk).filter(used_at=None).exists()
 
 
-def test_a_link_requested_by_an_application_asks_for_confirmation_and_redirects_to_the_application(door: Door) -> None:
+def test_a_link_of_an_application_asks_for_confirmation_before_it_redirects(door: Door) -> None:
     browser = Browser(door.tenant)
     page = browser.follow(open_link(browser, asked_by_application(door)))
     assert page.status == 200
@@ -75,7 +75,7 @@ def test_a_link_requested_by_an_application_asks_for_confirmation_and_redirects_
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_program_that_opens_the_link_does_not_use_up_the_link_or_log_in(door: Door, method: str) -> None:
+def test_a_program_that_opens_the_link_neither_uses_it_up_nor_logs_in(door: Door, method: str) -> None:
     path = asked_by_application(door)
     for _ in range(3):
         scanner = Browser(door.tenant, address="203.0.113.77")

@@ -54,7 +54,7 @@ def test_a_code_logs_in_to_the_application(world: tuple[Browser, Ask, str, str])
     assert posted[state] == "kept"
 
 
-def test_a_link_logs_in_to_the_application_in_the_same_browser_or_in_another_browser(world: tuple[Browser, Ask, str, str]) -> None:
+def test_a_link_logs_in_to_the_application_in_either_browser(world: tuple[Browser, Ask, str, str]) -> None:
     browser, ask, answer, state = world
     for other in (browser, Browser(browser.tenant, address="203.0.113.9")):
         followed(browser, browser.submit(followed(browser, ask(browser)), email=ADA, send="link"))

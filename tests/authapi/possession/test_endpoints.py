@@ -368,7 +368,7 @@ def test_an_api_can_require_proofs_from_public_clients_only_or_from_no_client(te
     assert ask_token(tenant, code_form(registered, code)).status == (400 if asked["required"] else 200)
 
 
-def test_a_client_setting_can_require_tokens_that_are_bound_to_a_key_or_a_certificate(tenant: Tenant, prover: Prover) -> None:
+def test_a_client_setting_can_require_bound_tokens(tenant: Tenant, prover: Prover) -> None:
     registered, form = api_client(tenant)
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"settings": {"require_proof_of_possession": True}})
     forget_all()

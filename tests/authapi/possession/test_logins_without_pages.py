@@ -133,7 +133,7 @@ def test_the_refresh_token_of_a_public_client_is_bound_to_its_key(public_door: D
     assert refresh(prover).json()["token_type"] == "DPoP"
 
 
-def test_a_client_that_requires_a_proof_does_not_check_a_password_sent_without_a_proof(door: Door, prover: Prover) -> None:
+def test_no_password_is_checked_if_a_required_proof_is_missing(door: Door, prover: Prover) -> None:
     connection = people(door.tenant, door.client)
     person(connection)
     update_tenant_settings(tenant_id=door.tenant.pk, changes={"default_directory": connection.name})

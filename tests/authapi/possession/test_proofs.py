@@ -98,7 +98,7 @@ def test_the_url_of_a_proof_is_compared_after_normalization(prover: Prover, addr
     assert read(prover.proof("POST", address)).thumbprint == prover.thumbprint
 
 
-def test_the_clock_of_a_client_may_differ_by_more_than_a_minute_only_with_a_nonce(prover: Prover) -> None:
+def test_a_clock_may_differ_by_more_than_a_minute_only_with_a_nonce(prover: Prover) -> None:
     now = int(time.time())
     for seconds in (-55, 55):
         assert read(prover.proof("POST", ADDRESS, iat=now + seconds)).thumbprint == prover.thumbprint

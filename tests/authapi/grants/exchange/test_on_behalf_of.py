@@ -110,7 +110,7 @@ def refused(answer: Received) -> tuple[int, str, str]:
 # --- Answers ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_new_token_is_for_the_user_at_the_next_api_and_names_the_actor(world: World) -> None:
+def test_the_new_token_names_the_user_the_next_api_and_the_actor(world: World) -> None:
     token = world.subject()
     answer = world.ask(token)
     assert answer.status == 200, answer.body
@@ -369,7 +369,7 @@ def test_only_access_tokens_are_issued(world: World) -> None:
 # --- Organizations ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_new_token_keeps_the_organization_and_a_request_for_another_organization_is_refused(world: World) -> None:
+def test_the_new_token_is_for_the_organization_of_the_subject_token(world: World) -> None:
     acme, other = (create_organization(tenant_id=world.tenant.pk, name=name) for name in ("acme", "globex"))
     for one in (acme, other):
         add_members(tenant_id=world.tenant.pk, organization_id=one.pk, user_ids=[world.user.user_id])
@@ -412,7 +412,7 @@ def test_a_client_without_the_grant_type_cannot_exchange_tokens(world: World) ->
     assert refused(world.ask(token)) == (403, "unauthorized_client", f"Grant type '{GRANT}' not allowed for the client.")
 
 
-def test_a_client_cannot_exchange_tokens_that_were_issued_for_the_api_of_another_client(world: World) -> None:
+def test_a_client_cannot_exchange_tokens_for_the_api_of_another_client(world: World) -> None:
     ledger = create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, scopes=SCOPES)
     thief = api_client(world.tenant, THIRD)
     for_users(world.tenant, thief, world.stock, "read")
@@ -493,7 +493,7 @@ def test_an_actor_token_that_itself_names_an_actor_is_refused(world: World) -> N
 # --- Bound tokens ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_bound_token_requires_the_proof_of_its_key_and_the_new_token_is_bound(world: World) -> None:
+def test_the_exchange_of_a_bound_token_requires_its_key_and_binds_the_new_token(world: World) -> None:
     owner, thief = Prover(), Prover()
     address = f"{host_of(world.tenant).issuer}oauth/token"
     token = world.subject(headers={"DPoP": owner.proof("POST", address)})
@@ -505,7 +505,7 @@ def test_a_bound_token_requires_the_proof_of_its_key_and_the_new_token_is_bound(
     assert decoded(answer.json()["access_token"])[1]["cnf"] == {"jkt": owner.thumbprint}
 
 
-def test_the_proof_in_the_request_binds_the_new_token_when_the_subject_token_is_unbound(world: World) -> None:
+def test_a_proof_in_the_request_binds_the_new_token(world: World) -> None:
     prover = Prover()
     headers = {"DPoP": prover.proof("POST", f"{host_of(world.tenant).issuer}oauth/token")}
     assert decoded(world.ask(world.subject(), headers=headers).json()["access_token"])[1]["cnf"] == {"jkt": prover.thumbprint}

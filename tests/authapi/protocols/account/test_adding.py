@@ -122,7 +122,7 @@ def test_a_setup_cannot_be_confirmed_in_another_session_of_the_user(open_account
     assert kinds_in(open_account) == ["phone", "recovery-code"]
 
 
-def test_an_old_session_or_a_session_without_the_existing_factor_cannot_add_a_factor(open_account: Account) -> None:
+def test_a_session_needs_a_recent_proof_of_all_factors_to_add_a_factor(open_account: Account) -> None:
     mine = open_account.browser
     secret, token = secret_on(begun(mine, "totp")), token_of(mine.get("/account/profile"))
     pages = (ADD, f"{ADD}/totp", f"{ADD}/webauthn-roaming", "passkeys/add")

@@ -41,7 +41,7 @@ def test_a_login_in_progress_fails_when_the_page_is_switched_off(closed: Account
     assert (answer.status, "location" in answer.headers) == (404, False)
 
 
-def test_a_user_who_is_not_logged_in_sees_the_login_and_then_the_requested_section(closed: Account) -> None:
+def test_the_requested_section_is_shown_after_the_login(closed: Account) -> None:
     asked = closed.open("sessions", next="https://evil.test/", redirect_uri="https://evil.test/", kept="x")
     assert asked.location.startswith("/u/login?")
     page = closed.log_in(asked)

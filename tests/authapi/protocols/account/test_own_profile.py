@@ -190,7 +190,7 @@ def test_an_address_that_another_user_has_taken_meanwhile_cannot_be_confirmed(ac
     assert account.told().email == "ada@example.test"
 
 
-def test_a_link_becomes_invalid_after_a_newer_link_and_after_any_change_of_the_address(account: Account) -> None:
+def test_a_newer_link_and_any_change_of_the_address_invalidate_a_link(account: Account) -> None:
     first, second = ask(account), ask(account, "newer@example.test")
     assert confirm(account, first).status == 410
     update_user(tenant_id=account.tenant.pk, user_id=account.user.user_id, changes={"email": "admin@example.test"})
