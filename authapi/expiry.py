@@ -137,8 +137,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(AccessToken, over("expires")),
         # A rotated or revoked token is kept for `_REUSE_KNOWN`, so that its reuse is recognized. After its own expiry, it is not kept.
         Ending(RefreshToken, over("expires_at") | over("idle_expires_at") | over("revoked", kept=_REUSE_KNOWN)),
-        # The row of a rotated token contains its successor, for a client that did not receive the response. After the leeway, the successor
-        # is removed.
+        # Until the leeway ends, the row of a rotated token contains its successor, for a client that did not receive the response.
         Ending(RefreshToken, over("sealed_until"), emptied={"sealed_successor": "", "sealed_until": None}),
         Ending(AccountTicket, over("expires_at", kept=_LINK_KNOWN)),
         Ending(PasswordlessCode, over("expires_at", kept=_LOGIN_LINK_KNOWN)),
