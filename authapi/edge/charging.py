@@ -9,7 +9,7 @@ from authapi.failures.requests import RequestCase
 
 
 class Charge:
-    """How one request is counted. `rate` is the rate of the tenant, or None until the request is counted against the tenant."""
+    """How one request is counted. `rate` is None until the request is counted against the tenant, then it is the rate of the tenant."""
 
     __slots__ = ("_endpoint", "may_wait", "rate", "tenant_id")
 

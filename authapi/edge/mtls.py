@@ -49,7 +49,7 @@ class Certificate:
         return {"x5t#S256": self.read.thumbprint}
 
     def confirms(self, confirmation: dict[str, Any]) -> bool:
-        """Tell whether a token with this `cnf` claim is bound to the certificate."""
+        """Tell whether a token with this `cnf` claim is bound to this certificate."""
         return confirmation.get("x5t#S256") == self.read.thumbprint
 
 

@@ -1,4 +1,5 @@
-"""Checks factors: sent codes, codes of apps, signatures of keys, recovery codes. Only this module accepts or refuses second factors.
+"""Checks proofs of factors: sent codes, codes of apps, signatures of keys, recovery codes. Only this module accepts or refuses these
+proofs.
 
 Every check locks the factors of the user, so guesses run one after another, even in different processes. A wrong guess is counted in the
 transaction that refuses it, and reported to the caller after the commit.
@@ -38,7 +39,7 @@ USE, ENROLL = "use", "enroll"
 ENROLL_KEY, ENROLL_PASSKEY = "enroll-key", "enroll-passkey"
 CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
-# Time after a message to a factor before the button for another message works. Mails take some seconds to arrive.
+# Time after a message to a factor, before the user can request another message. Mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
 # The newest codes of a factor are valid, up to this number, so that the code in a late message still works.
 _COUNTING = 2

@@ -24,7 +24,7 @@ class FactorKind:
     type: str
     methods: tuple[str, ...]
     channel: str = ""
-    # The login method that proves the same possession. After a login with this method, the kind does not count as a second factor.
+    # The login method that proves possession of the same thing. After a login with this method, the kind does not count as a second factor.
     repeats: str = ""
 
 

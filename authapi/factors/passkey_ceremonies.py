@@ -38,7 +38,8 @@ class SignUpWish:
 
 @dataclass(frozen=True)
 class Begun:
-    """A started ceremony of an application: the challenge to sign, and the secret that the application sends with the answer."""
+    """A started ceremony of an application: the challenge that the passkey must sign, and the secret that the application sends with the
+    answer."""
 
     challenge: bytes
     auth_session: str = field(repr=False)

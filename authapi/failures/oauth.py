@@ -28,8 +28,8 @@ class OAuthCase(Case):
         "access_denied",
         'Client is not authorized to access "{audience}". You need to create a "client-grant" associated to this API.',
     )
-    # The same error for a code that is unknown, used, expired, or of another client, so that a client cannot learn which. Refresh tokens
-    # have one error for these cases, too.
+    # A code that is unknown, used, expired, or of another client gets this error. So a client cannot learn which of these cases it is.
+    # Refresh tokens also have one error for all these cases.
     INVALID_CODE = 403, "invalid_grant", "Invalid authorization code"
     WRONG_REDIRECT_URI = 403, "invalid_grant", "The redirect_uri differs from the redirect_uri of the authorization request."
     WRONG_CODE_VERIFIER = 403, "invalid_grant", "Failed to verify code verifier"

@@ -19,7 +19,8 @@ from authapi.tokens.minting import Issue
 
 @dataclass(frozen=True)
 class TokenAnswer:
-    """The answer of the token endpoint before it is encoded. All rows are stored; encoding the answer signs the access token.
+    """The answer of the token endpoint before it is encoded. All rows are already stored; the access token is signed when the answer is
+    encoded.
 
     The answer contains `scopes`, even if empty; None omits the member. `beside` has the other members by name: tokens and details.
     """

@@ -25,8 +25,8 @@ def linked_session(login: Login, user: User, *, methods: Iterable[str]) -> Sessi
     """Link the account that has just logged in to the user of the session; return the session. Raises `RequestRefused`.
 
     An attacker may send a user a URL that links the attacker's account. So the session of the browser must belong to the account that the
-    request names, and its user must have agreed. A stolen password alone must not link an account whose user has a second factor. So
-    `methods`, by which the user logged in to the second account, must meet every requirement of a normal login.
+    request names, and its user must have agreed. A stolen password alone must not link an account whose user has a second factor. So the
+    login to the second account must meet every requirement of a normal login. `methods` are the methods of this login.
     """
     session = login.session
     if session is None or session.user.user_id != login.wish.link_to:

@@ -72,7 +72,7 @@ class Situation:
     needs_consent: bool = False
     # Whether to offer a passkey to a user who has just logged in with a password.
     offers_passkey: bool = False
-    # The question about organizations that the user must still answer.
+    # The question about organizations that the user must still answer, if there is one.
     question: Question | None = None
     # The state of the invitation in the request, None if the request has no invitation.
     offer: Offer | None = None

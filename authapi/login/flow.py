@@ -306,7 +306,7 @@ def _renew_memory(login: Login, answer: HttpResponse, session: Session) -> None:
 
 
 def _note_silent(login: Login, refused: RequestRefused | None = None) -> None:
-    """Write a line to the sign-in log about the answer to a silent request. Logins and refusals on pages write their own lines."""
+    """Write a line to the sign-in log about the answer to a silent request. A login or a refusal on a page writes its own line."""
     if login.wish.is_silent:
         sign_in_log.note(
             tenant_id=login.host.tenant_id,

@@ -33,7 +33,7 @@ _MOST_BROWSERS = 100
 # An attacker who knows the password could flood the mailbox. More than ten warnings a day do not help the user.
 _MOST_MAILS, _MAILS_WITHIN = 10, timedelta(days=1)
 _NEW_BROWSER = "new_device"
-# Strategies of connections, besides databases, whose logins this service itself verifies.
+# Strategies of connections, in addition to databases, whose logins this service verifies itself.
 _OWN = ("email", "sms")
 
 

@@ -21,7 +21,7 @@ _UNIT_BYTES = 1024
 
 
 class TooMuchParked(RequestRefused):
-    """The limit of the IP address, or of all hidden IP addresses together, is used up. The figures of `rate` are in KiB.
+    """The limit of the IP address, or of all hidden IP addresses together, is used up. The numbers in `rate` are in KiB.
 
     The error is shown to the user, because the client cannot change the limit.
     """

@@ -1,4 +1,4 @@
-"""The table of protocols. A protocol is five functions, which a login calls. The login imports no protocol.
+"""The table of protocols. A protocol consists of five functions, which a login calls. The code of the login imports no protocol.
 
 A view of a protocol reads and checks a request, finds the client, and passes a `ProtocolRequest` to `authapi.login.flow.begin`. From then
 on the login calls the protocol: it calls `wish_of`, shows the pages that the wish needs, and at the end calls `answer` or

@@ -113,7 +113,7 @@ def test_the_event_loop_also_answers_a_public_client(tenant: Tenant) -> None:
     assert on_loop(lambda: asked(FAST_TOKEN, tenant, form)).status == 200
 
 
-def test_reusing_a_token_that_the_event_loop_rotated_ends_its_family(tenant: Tenant) -> None:
+def test_reusing_a_token_that_the_event_loop_rotated_ends_its_lineage(tenant: Tenant) -> None:
     api(tenant)
     client = client_with(tenant)
     token = first_token(tenant, client)
@@ -148,7 +148,7 @@ def test_only_one_of_several_concurrent_exchanges_of_a_token_succeeds(tenant: Te
 
     answers = on_loop(at_once)
     assert sorted(answer.status for answer in answers) == [200, 403, 403, 403, 403, 403]
-    # The other requests used the token a second time, so the successor ends with its family.
+    # The other requests used the token a second time, so the successor ends with its lineage.
     assert not RefreshToken.objects.of(tenant.pk).filter(revoked__isnull=True).exists()
 
 
@@ -157,7 +157,7 @@ def blocked(tenant: Tenant, row: RefreshToken) -> None:
 
 
 BETWEEN: dict[str, Callable[[Tenant, RefreshToken], Any]] = {
-    "a revocation of the family": lambda tenant, row: revoke_lineage(tenant_id=tenant.pk, lineage=row.lineage),
+    "a revocation of the lineage": lambda tenant, row: revoke_lineage(tenant_id=tenant.pk, lineage=row.lineage),
     "a revocation by the user": lambda tenant, row: revoke_refresh_tokens(tenant_id=tenant.pk, user_id=row.user_id),
     "a block of the user": blocked,
     "a deletion": lambda tenant, row: RefreshToken.objects.of(tenant.pk).filter(pk=row.pk).delete(),

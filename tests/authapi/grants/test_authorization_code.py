@@ -341,6 +341,6 @@ def test_an_exchange_runs_four_database_statements(tenant: Tenant) -> None:
     assert statements_of(tenant, registered, code_form(registered, second)) == ["SELECT", "INSERT", "UPDATE", "INSERT"]
 
 
-def test_ending_an_unknown_token_family_does_nothing(tenant: Tenant) -> None:
+def test_revoking_an_unknown_lineage_does_nothing(tenant: Tenant) -> None:
     revoke_lineage(tenant_id=tenant.pk, lineage=uuid.uuid4())
     assert SignIn.objects.of(tenant.pk).count() == 0

@@ -1,4 +1,4 @@
-"""Refresh tokens: whether they rotate, how long they are valid, and how the reuse of one token revokes all tokens of its family."""
+"""Refresh tokens: whether they rotate, how long they are valid, and how the reuse of one token revokes all tokens of its lineage."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_an_unknown_token_is_refused_with_the_text_that_client_libraries_look_fo
     assert "www-authenticate" not in answer.headers
 
 
-def test_another_client_cannot_use_a_token_and_does_not_end_its_family(tenant: Tenant) -> None:
+def test_another_client_can_neither_use_a_token_nor_end_its_lineage(tenant: Tenant) -> None:
     own, other = client_with(tenant), client_with(tenant)
     token = first_token(tenant, own)
     assert outcome(refresh(tenant, other, token)) == INVALID
@@ -125,7 +125,7 @@ def test_a_deleted_user_gets_no_token(tenant: Tenant) -> None:
 # --- Rotation and reuse -----------------------------------------------------------------------------------------------
 
 
-def test_reusing_a_rotated_token_ends_its_family(tenant: Tenant) -> None:
+def test_reusing_a_rotated_token_ends_its_lineage(tenant: Tenant) -> None:
     registered, user = client_with(tenant), some_user(tenant)
     first = first_token(tenant, registered, user)
     bystander = first_token(tenant, registered, user)
@@ -172,7 +172,7 @@ def test_the_previous_token_returns_the_same_successor_within_the_leeway(tenant:
     assert not RefreshToken.objects.of(tenant.pk).filter(revoked=None).exists()
 
 
-def test_a_revoked_family_returns_no_successor_within_the_leeway(tenant: Tenant) -> None:
+def test_a_revoked_lineage_returns_no_successor_within_the_leeway(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=3600)
     first = first_token(tenant, registered)
     second = refresh(tenant, registered, first).json()["refresh_token"]
@@ -191,7 +191,7 @@ def test_the_successor_is_returned_again_only_to_its_own_client(tenant: Tenant) 
     assert refresh(tenant, registered, first).json()["refresh_token"] == second
 
 
-def test_revoking_the_family_ends_the_access_tokens_of_every_answer(tenant: Tenant) -> None:
+def test_revoking_the_lineage_ends_the_access_tokens_of_every_answer(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     tokens = [refresh(tenant, registered, first).json()["access_token"] for _ in range(2)]
@@ -232,7 +232,7 @@ def test_no_successor_is_stored_without_a_leeway(tenant: Tenant) -> None:
     assert not RefreshToken.objects.of(tenant.pk).exclude(sealed_successor="").exists()
 
 
-def test_a_token_older_than_the_previous_token_ends_the_family_within_the_leeway(tenant: Tenant) -> None:
+def test_a_token_older_than_the_previous_token_ends_the_lineage_within_the_leeway(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     second = refresh(tenant, registered, first).json()["refresh_token"]
@@ -241,7 +241,7 @@ def test_a_token_older_than_the_previous_token_ends_the_family_within_the_leeway
     assert outcome(refresh(tenant, registered, third)) == INVALID
 
 
-def test_the_previous_token_ends_the_family_after_the_leeway(tenant: Tenant) -> None:
+def test_the_previous_token_ends_the_lineage_after_the_leeway(tenant: Tenant) -> None:
     registered = client_with(tenant, leeway=30)
     first = first_token(tenant, registered)
     second = refresh(tenant, registered, first).json()["refresh_token"]
@@ -271,7 +271,7 @@ def test_concurrent_refreshes_run_one_after_another_and_the_leeway_decides_their
     assert len({answer.json().get("refresh_token") for answer in answers if answer.status == 200}) == 1
 
 
-def test_a_successor_created_during_a_revocation_of_its_family_is_revoked_too(tenant: Tenant) -> None:
+def test_a_successor_created_during_a_revocation_of_its_lineage_is_revoked_too(tenant: Tenant) -> None:
     registered = client_with(tenant)
     token = first_token(tenant, registered)
     lineage = RefreshToken.objects.of(tenant.pk).get().lineage
