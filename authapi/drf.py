@@ -186,7 +186,7 @@ def origin_of_request(request: Any) -> Origin:
 
 
 def claims_of(request: Request) -> VerifiedToken:
-    """Return the verified token of this request."""
+    """Return the verified access token of this request."""
     return cast("VerifiedToken", request.auth)
 
 

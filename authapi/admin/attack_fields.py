@@ -91,7 +91,7 @@ class AttackFields(ServiceForm):
     new_device_mails = forms.ChoiceField(choices=_NEW_DEVICE_MAILS, label="Emails about logins with new browsers")
 
     def suspicion(self) -> dict[str, Any]:
-        """Return the changed settings of suspicious addresses."""
+        """Return the changed settings of suspicious IP addresses."""
         values = self._changed({"enabled": "suspicion_enabled", "shields": "suspicion_shields", "allowlist": "suspicion_allowlist"})
         stages: dict[str, dict[str, int]] = {}
         for name, (stage, _) in _STAGES.items():

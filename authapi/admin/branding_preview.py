@@ -47,7 +47,7 @@ class PreviewForm(forms.Form):
         super().__init__(data, prefix="preview")
 
     def clean(self) -> dict[str, Any]:
-        """Use the default for missing choices."""
+        """Replace each missing choice with its default."""
         values = super().clean() or self.cleaned_data
         return {name: value or self.fields[name].initial for name, value in values.items()}
 

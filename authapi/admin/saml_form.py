@@ -166,7 +166,7 @@ class SamlForm(ShowsValues, forms.Form):
     )
 
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
-        """Yield the fields under their headings."""
+        """Yield each heading with its fields."""
         for title, names in GROUPS:
             yield title, [self[name] for name in names]
 

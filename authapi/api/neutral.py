@@ -106,7 +106,7 @@ class AbsentEndpoint(NeutralEndpoint):
 
 
 def neutral_routes() -> tuple[Route, ...]:
-    """Return the routes of all rows."""
+    """Return the routes of all rows of `authapi.api.neutral_table`."""
     return (*map(_setting_route, SETTINGS), *map(_list_route, LISTS), *map(_absent_route, ABSENT))
 
 

@@ -57,7 +57,7 @@ class UserGrantEndpoint(Endpoint):
 
 
 class SingleUserGrantEndpoint(Endpoint):
-    """One consent."""
+    """One consent of a user to a client."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "destroy": Operation("delete_grant", "Delete a consent of a user if it exists", ("delete:grants",), 204)

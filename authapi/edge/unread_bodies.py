@@ -167,5 +167,5 @@ def _holder(body: Body) -> str | int:
 
 @lru_cache(maxsize=1)
 def unread_bodies() -> UnreadBodies:
-    """Return the bodies of this process."""
+    """Return the `UnreadBodies` of this process, created at the first call."""
     return UnreadBodies(most=settings.UNREAD_BODY_BYTES, most_per_address=settings.UNREAD_BODY_BYTES_PER_ADDRESS)

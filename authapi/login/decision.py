@@ -79,7 +79,7 @@ class Situation:
 
 
 def next_step(wish: Wish, situation: Situation) -> Step:
-    """Return the next step.
+    """Return the next step of a login.
 
     Raises `RequestRefused` if the wish is silent and a page is required, or if the required factors cannot be proven. Also raises
     `RequestRefused` if the user has just logged in, but the request expects another user or another connection. Otherwise the login page

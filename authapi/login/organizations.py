@@ -16,7 +16,7 @@ _LONGEST = 64
 
 
 def usage_of(client: Client) -> str:
-    """Return `deny`, `allow` or `require`."""
+    """Return whether users log in to this client with an organization: `deny`, `allow` or `require`."""
     return client.settings.get("organization_usage") or "deny"
 
 
@@ -83,7 +83,7 @@ def connections_within(organization: Organization, connections: Iterable[Connect
 
 
 def is_open_to(organization: Organization, user: User, connection: Connection) -> bool:
-    """Tell whether the user is a member and the connection is enabled for the organization."""
+    """Tell whether the user is a member of the organization, and the organization has enabled the connection."""
     if not connections_within(organization, [connection]):
         return False
     return OrganizationMember.objects.of(organization.tenant_id).filter(organization=organization, user=user).exists()

@@ -84,7 +84,7 @@ def new_handle(row: LoginTransaction) -> str:
 
 
 def note_progress(row: LoginTransaction, **progress: bool | str) -> None:
-    """Store the result of a page."""
+    """Store the result of a page in the row of its login transaction."""
     row.progress = {**row.progress, **progress}
     if is_kept(row):
         row.save(update_fields=["progress", "session"])

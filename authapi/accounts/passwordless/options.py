@@ -15,7 +15,7 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 60, 900
 
 @dataclass(frozen=True)
 class PasswordlessOptions:
-    """The validated options."""
+    """The options of a passwordless connection: valid, and with a default for each missing option."""
 
     length: int
     seconds: int

@@ -1,3 +1,5 @@
+"""Client grants over the management interface: which scopes of an API a client may request, for itself or for users."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Clients over the management interface: creating, reading, changing, listing and deleting them, and their secrets."""
+
 from __future__ import annotations
 
 from typing import Any

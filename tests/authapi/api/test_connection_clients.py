@@ -1,3 +1,5 @@
+"""The clients of a connection over the management interface: which clients may use the connection."""
+
 from __future__ import annotations
 
 from identity.models import Connection, Tenant

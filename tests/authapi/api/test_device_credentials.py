@@ -1,3 +1,5 @@
+"""Device credentials over the management interface: refresh tokens, and the public keys of devices."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Permissions of roles and users over the management interface."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""APIs (resource servers) over the management interface: their scopes, the binding of their tokens, and their types of details."""
+
 from __future__ import annotations
 
 import pytest
