@@ -25,7 +25,7 @@ _SALT_BYTES = 12
 
 
 def session_state(session: Session, client: Client, address: str) -> str:
-    """Return the `session_state` of an answer to `address`.
+    """Return the `session_state` of an answer that is sent to the URL `address`.
 
     Empty if the tenant does not use session management, or if `address` has no web origin.
     """

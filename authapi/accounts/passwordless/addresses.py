@@ -33,12 +33,12 @@ class Address:
 
     @property
     def field(self) -> str:
-        """The field of a user that stores an address of this channel."""
+        """The field of a user that stores the email address or the phone number."""
         return "email" if self.channel is Channel.EMAIL else "phone_number"
 
     @property
     def proof_field(self) -> str:
-        """The field of a user that tells whether an address of this channel is verified."""
+        """The field of a user that tells whether the email address or the phone number is verified."""
         return "email_verified" if self.channel is Channel.EMAIL else "phone_verified"
 
     @property
@@ -60,8 +60,8 @@ def channel_of(connection: Connection) -> Channel | None:
 
 
 def read_address(channel: Channel, typed: str, *, countries: Collection[str] = ()) -> Address:
-    """Return the normalized form of the address that a user typed. Raises `AddressOdd`. `countries` limits phone numbers; empty allows
-    all."""
+    """Return the normalized form of the email address or phone number that a user typed. Raises `AddressOdd`. `countries` limits phone
+    numbers; empty allows all."""
     text = typed.strip()
     if not text or len(text) > LONGEST or text_problem(text):
         raise AddressOdd
@@ -74,7 +74,7 @@ def read_address(channel: Channel, typed: str, *, countries: Collection[str] = (
         _is_email(text)
     except ValidationError as error:
         raise AddressOdd from error
-    # Refuse non-ASCII letters: some become ASCII letters in lower case, so two spellings could become one address.
+    # Refuse non-ASCII letters: some become ASCII letters in lower case, so two different email addresses could become one.
     if not text.isascii():
         raise AddressOdd
     return Address(channel, text.lower())

@@ -68,7 +68,8 @@ def take_code(tenant_id: str, address: Address, *, client: Client, place: Place)
 
 
 def may_guess(tenant_id: str, address: Address, place: Place) -> Rate | None:
-    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts nothing. `address` must be locked."""
+    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts nothing. The caller must have locked
+    `address`."""
     for bucket, owner in _guesses(tenant_id, address, place):
         if not bucket.has_one(*owner):
             return Rate.of_empty(bucket)
@@ -76,7 +77,7 @@ def may_guess(tenant_id: str, address: Address, place: Place) -> Rate | None:
 
 
 def count_guess(tenant_id: str, address: Address, place: Place) -> None:
-    """Count a wrong guess. `address` must be locked, so that no other guess runs between `may_guess` and this call."""
+    """Count a wrong guess. The caller must have locked `address`, so that no other guess runs between `may_guess` and this call."""
     for bucket, owner in _guesses(tenant_id, address, place):
         bucket.takes(*owner)
 

@@ -36,7 +36,7 @@ class CannotSend(Exception):
 
 
 def require_sender(connection: Connection, address: Address) -> None:
-    """Raise `CannotSend` if no sender is configured for messages to this address."""
+    """Raise `CannotSend` if no sender is configured for messages to this email address or phone number."""
     if not can_send(connection.tenant_id, address.channel.value, connection):
         raise CannotSend
 

@@ -14,7 +14,8 @@ from identity.services.users import create_user, update_user
 
 
 def user_at(connection: Connection, address: Address) -> User | None:
-    """Return the user of the connection who has this address, or whose linked identity has this address. None if no user is found.
+    """Return the user of the connection who has this email address or phone number, or whose linked identity has it. None if no user is
+    found.
 
     Never returns an account of another connection, even if that account has the same address. Both queries always run, so that the time
     does not reveal which query matched.
@@ -34,13 +35,14 @@ def user_at(connection: Connection, address: Address) -> User | None:
 
 
 def new_user_at(connection: Connection, address: Address) -> User:
-    """Create the user of an address that was just proven. Raises the errors of `create_user`."""
+    """Create the user of an email address or phone number that was just proven. Raises the errors of `create_user`."""
     profile: dict[str, Any] = {address.field: address.value, address.proof_field: True}
     return create_user(tenant_id=connection.tenant_id, connection=connection, **profile)
 
 
 def mark_proven(user: User, connection: Connection, address: Address) -> User:
-    """Mark the primary address of a user as verified, and record the event. The address of a linked identity is not marked."""
+    """If the proven address is that of the primary identity, mark it as verified, and record the event. The address of a linked identity is
+    not marked."""
     is_primary = user.connection_id == connection.pk and (getattr(user, address.field) or "").lower() == address.value
     if not is_primary or getattr(user, address.proof_field):
         return user

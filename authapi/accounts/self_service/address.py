@@ -1,4 +1,5 @@
-"""Lets users request another email address. The service mails a link to the new address; confirming the link changes the address."""
+"""Lets users request another email address. The service mails a link to the new email address. When the user confirms the link, the email
+address changes."""
 
 from __future__ import annotations
 

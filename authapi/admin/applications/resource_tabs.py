@@ -25,7 +25,7 @@ _SHOWN = 100
 
 
 def grant_address(site: admin.AdminSite, resource: ApiResource) -> str:
-    """Return the address of the form that grants the API to a client."""
+    """Return the URL of the form that grants the API to a client."""
     return f"{reverse(f'{site.name}:authapi_clientgrant_add')}?{urlencode({'api_resource': resource.pk})}"
 
 

@@ -1,4 +1,5 @@
-"""`POST /guardian/enrollments/ticket`: which users get a link that sets up a second factor, and to which address it is mailed."""
+"""`POST /guardian/enrollments/ticket`: which users get a link that sets up a second factor, and to which email address the service mails
+it."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_a_link_sets_a_password_once_and_redirects_to_the_result_address(api: Ma
             "message": "This URL can be used only once",
         }
     grace.refresh_from_db()
-    # The link does not verify the address: the application gets the link, and may have given it to another person.
+    # The link does not verify the email address: the application gets the link, and may have given it to another person.
     assert not grace.email_verified
 
 

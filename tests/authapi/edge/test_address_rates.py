@@ -144,7 +144,7 @@ def test_each_process_uses_its_own_counts_without_redis(name: str, settings: obj
     assert counted(one, keys_of("192.0.2.1"), LIMIT).remaining == 0
     assert counted(one, keys_of("192.0.2.1"), 1).is_exceeded
     assert counted(other, keys_of("192.0.2.1"), 1).remaining == LIMIT - 1
-    # Without Redis, the process also counts in a table of constant size: it stores no entry for each address.
+    # Without Redis, the process also counts in a table of constant size: it stores no entry for each IP address.
     assert not throttling.counters()._own.storage  # type: ignore[attr-defined]
 
 

@@ -36,7 +36,8 @@ def test_the_client_is_the_nearest_hop_that_is_not_a_trusted_proxy(peer: str, fo
 def test_a_unix_socket_is_a_trusted_peer_when_the_setting_lists_it() -> None:
     assert origin_of("", "198.51.100.9", ["unix:"]).address == "198.51.100.9"
     assert origin_of("", "198.51.100.9", ["unix:"]).keys == (AddressKey("198.51.100.9"),)
-    # If the setting does not list the socket, all requests over the socket count as one peer. Their forwarded addresses are ignored.
+    # If the setting does not list the socket, all requests over the socket count as one peer. The IP addresses that these requests forward
+    # are ignored.
     assert origin_of("", "198.51.100.9", []).keys == (AddressKey("unix:"),)
     assert not compiled(["10.0.0.0/8"]).has("")
 

@@ -28,7 +28,7 @@ def tenant_id() -> str:
 
 @pytest.fixture
 def hung_redis() -> Iterator[str]:
-    """Return the address of a server that accepts connections and never answers."""
+    """Return the URL of a server that accepts connections and never answers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
@@ -37,7 +37,7 @@ def hung_redis() -> Iterator[str]:
 
 @pytest.fixture
 def dead_redis() -> str:
-    """Return an address on which no server listens."""
+    """Return a URL at which no server listens."""
     port = free_port()
     return f"redis://127.0.0.1:{port}/0"
 

@@ -1,4 +1,4 @@
-"""The Content-Security-Policy of a page whose form is posted to an application: the addresses to which the form may be sent."""
+"""The Content-Security-Policy of a page whose form is posted to an application: the URLs to which the form may be sent."""
 
 from __future__ import annotations
 

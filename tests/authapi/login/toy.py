@@ -1,7 +1,7 @@
 """A protocol for tests: `/toy?app=<client>&to=<address>` asks which user is logged in, and the answer is `<address>?user=<id>`.
 
-`takes` names permissions that require consent. `silent` and `anew` control the login. `posts` sends the answer in a form. `bye` is
-the address at which the application is notified of a logout. No line of this module depends on OAuth.
+`takes` names permissions that require consent. `silent` and `anew` control the login. `posts` sends the answer in a form. `bye` is the URL
+at which the application is notified of a logout. No line of this module depends on OAuth.
 """
 
 from __future__ import annotations

@@ -187,7 +187,8 @@ def code_pages(visit: Login) -> list[Page]:
 
 
 def address_pages(visit: Login) -> list[Page]:
-    """Return the page that asks for an address: empty, with a wrong address, with a phone number, and for a remembered account."""
+    """Return the page that asks for an email address or a phone number: empty, with a wrong email address, with a phone number, and for a
+    remembered account."""
     person = passwordless(visit)
     email, sms = (person.ask(connection=name) for name in ("email", "sms"))
     wrong = [person.browser.submit(email, send="code", email="ada@"), person.browser.submit(sms, send="code", phone_number="12")]

@@ -1,4 +1,4 @@
-"""Attacks on codes that applications request: guessing, flooding, locking users out, and codes of another client, address or tenant."""
+"""Attacks on codes that applications request: guessing, flooding, locking users out, and codes of another client, recipient or tenant."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_a_challenge_can_name_the_language_too(worldwide: Door) -> None:
 
 
 def asked(door: Door, headers: dict[str, str], **changes: str) -> tuple[Visit, Page]:
-    """Open the page that asks for the address, in a browser with this language."""
+    """Open the page that asks for the email address, in a browser with this language."""
     visit = Visit(door, Browser(door.tenant))
     wish = "&".join(f"{name}={value}" for name, value in changes.items())
     query = f"client_id={door.client.client_id}&response_type=code&redirect_uri={CALLBACK}&scope=openid&connection=email&{wish}"

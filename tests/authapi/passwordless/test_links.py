@@ -112,7 +112,7 @@ def test_a_prefetch_in_the_requesting_browser_does_not_use_up_the_link(visit: Vi
 
 
 def test_another_browser_must_confirm_and_does_not_log_the_requesting_browser_in(visit: Visit) -> None:
-    """An attacker starts a login with the address of a user, and the user opens the mailed link."""
+    """An attacker starts a login with the email address of a user, and the user opens the mailed link."""
     path = asked_by_page(visit)
     person = Browser(visit.door.tenant, address="203.0.113.50")
     # The browser of the user has its own cookie, because this browser has opened a login page before.

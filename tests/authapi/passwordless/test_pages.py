@@ -50,7 +50,7 @@ class Visit:
 
 @pytest.fixture
 def visit(door: Door) -> Visit:
-    # A code is the only method, so the login begins with the page that asks for the address.
+    # A code is the only method, so the login begins with the page that asks for the email address.
     update_connection(tenant_id=door.tenant.pk, connection_id=door.sms.pk, changes={"enabled_clients": []})
     return Visit(door, Browser(door.tenant))
 

@@ -1,4 +1,4 @@
-"""Profile, address and password: what a user can change, what stays unchanged, and how a stolen session is limited."""
+"""Profile, email address and password: what a user can change, what stays unchanged, and how a stolen session is limited."""
 
 from __future__ import annotations
 
