@@ -1,4 +1,4 @@
-"""The mail to the former email address of an account, which warns the user: an attacker may have changed the address."""
+"""The mail that warns a user at the former email address of an account: an attacker may have changed the email address."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Attempt:
 
 class Refusal(Enum):
     WRONG_CREDENTIALS = auto()
-    # An administrator has blocked the user. This reason is shown only after a correct password.
+    # An administrator has blocked the user. Only a login with the correct password gets this reason.
     USER_BLOCKED = auto()
     TOO_MANY_ATTEMPTS = auto()
     PASSWORD_LEAKED = auto()

@@ -177,7 +177,7 @@ def begin_app(setup: Setup, *, prover: Prover) -> None:
 
 @unit_of_work
 def begin_address(setup: Setup, *, prover: Prover, kind: str, address: str = "") -> None:
-    """Start to set up a phone, or the email address of the profile, and send a code to the new factor.
+    """Start to set up a phone, or the email address of the profile. Send a code to the new factor.
 
     Raises the errors of `begin_app` and `associate_address`.
     """

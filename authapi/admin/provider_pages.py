@@ -162,7 +162,7 @@ def _shown(value: Any) -> Any:
 
 
 def _sample_for(request: HttpRequest, connection: Connection) -> tuple[Sample, QueryDict | None]:
-    """Return the claims with which to fill the form, and the submitted form, or None.
+    """Return two values: the claims that fill the form, and the submitted form. The second value is None if the submitted form is not used.
 
     If the submitted form names a test, the claims are those of this test. Otherwise the claims of the newest test are returned.
     """

@@ -77,7 +77,7 @@ def _limits_tokens(value: Members) -> bool:
 
 
 _PROMISES: dict[str, Callable[[Members], bool]] = {
-    # An add-on that is present is on, even without settings.
+    # An add-on that the body contains is on, even without settings.
     "addons": lambda value: any(settings is not None for name, settings in value.items() if name not in SERVED_ADDONS),
     "session_transfer": _transfers,
     "token_quota": _limits_tokens,

@@ -36,8 +36,8 @@ _LONGEST_HANDLE = 64
 
 @dataclass(frozen=True)
 class _Route:
-    """The remaining visits of a logout. The browser is at the first visit. At the end, the browser is sent to `then`, or to `otherwise` if
-    a participant did not end its session."""
+    """The visits that remain in a logout. The browser is at the first visit. At the end, the browser is sent to `then`, or to `otherwise`
+    if a participant did not end its session."""
 
     round_trips: tuple[RoundTrip, ...]
     then: BrowserCall

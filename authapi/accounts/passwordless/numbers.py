@@ -10,7 +10,8 @@ from identity.models import Connection
 
 
 def read_number(typed: str, *, countries: Collection[str] = ()) -> str | None:
-    """Return a number as E.164. None for an invalid number, and for a number outside `countries`. Empty `countries` allow every country."""
+    """Return a number as E.164. None for an invalid number, and for a number of a country that is not in `countries`. If `countries` is
+    empty, every country is allowed."""
     try:
         return normalized_number(typed, countries=countries)
     except NumberRefused:

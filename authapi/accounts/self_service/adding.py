@@ -76,7 +76,7 @@ def begin_app(own: OwnAct, user: User, *, prover: Prover) -> None:
 
 @own_act("Started to add a factor")
 def begin_address(own: OwnAct, user: User, *, prover: Prover, kind: str, address: str = "") -> None:
-    """Start to add a phone, or the email address of the profile, and send a code to the new factor.
+    """Start to add a phone, or the email address of the profile. Send a code to the new factor.
 
     Raises `ProofNeeded`, `SetupOver` and the errors of `associate_address`.
     """

@@ -65,7 +65,7 @@ class SecondFactorsForm(ShowsValues, forms.Form):
 
 
 def consequences(tenant_id: str, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Return sentences about the effects of a change on present users; empty if the change affects no user."""
+    """Return sentences about the effects of a change on existing users; empty if the change affects no user."""
     found = []
     if after["policy"] in DEMANDING and before["policy"] not in DEMANDING:
         count = users_without(tenant_id, kinds_of(after["factors"]))
