@@ -58,7 +58,7 @@ class EmptyList:
 
 @dataclass(frozen=True)
 class Absent:
-    """A single resource that never exists. Reading it is a 404. `writes` maps refused methods to the verbs of their scopes.
+    """A single resource that never exists. Reading the resource returns 404. `writes` maps refused methods to the verbs of their scopes.
 
     If `owner` is set, the `id` of the path must identify an existing owner.
     """

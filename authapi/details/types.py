@@ -15,7 +15,7 @@ LONGEST_TYPE = 255
 LONGEST_TITLE = 100
 LONGEST_SENTENCE = 500
 TYPE = re.compile(r"[^\s<>\x00-\x1f\x7f]{1,255}")
-# A member of the object or of a nested object, such as {instructedAmount.amount}.
+# A placeholder for a member of the object or of a nested object, such as {instructedAmount.amount}.
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _PATH = re.compile(r"[^\s.{}]+(\.[^\s.{}]+)*")
 _COMBINING = ("allOf", "anyOf", "oneOf", "if", "patternProperties")

@@ -13,7 +13,7 @@ _UNKNOWN = "XX"
 
 
 def country_in(headers: Mapping[str, str]) -> str | None:
-    """Return the country code. None if the edge has sent no country. Header names must be in lower case."""
+    """Return the country code. None if the edge has sent no country. The names in `headers` must be in lower case."""
     name: str = settings.COUNTRY_HEADER
     said = headers.get(name.lower(), "").strip().upper() if name else ""
     return said if _COUNTRY.fullmatch(said) and said != _UNKNOWN else None

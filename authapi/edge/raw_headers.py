@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 
 def joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers by name. Repeated lines become one list (RFC 9110, 5.3), which makes a single-valued header invalid."""
+    """Return the headers by name. Repeated lines become one comma-separated list (RFC 9110, 5.3). So a repeated header that must have one
+    value is invalid."""
     headers: dict[str, str] = {}
     for key, value in pairs:
         name, text = key.decode("latin-1").lower(), value.decode("latin-1")

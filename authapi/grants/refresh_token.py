@@ -94,7 +94,8 @@ def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: 
 
 
 def asked(login: UserIssue, request: TokenRequest, policy: RefreshPolicy) -> UserIssue:
-    """Return the login, limited to the scopes and details that this request names. Scopes without a grant are dropped without an error.
+    """Return the login, limited to the scopes and details that this request names. Scopes that are not granted are dropped, and cause no
+    error.
 
     An API other than the API of the first token must be listed in the client's policies (contract, 4.6).
     """

@@ -80,7 +80,7 @@ def expected(host: HostMatch, handle: str) -> RoundTrip:
 
 
 def in_frames(handle: str, addresses: Iterable[str]) -> RoundTrip:
-    """Return the visit of the page that loads these URLs of participants in frames."""
+    """Return the browser's visit to the page that loads these URLs of participants in frames."""
     return RoundTrip("", BrowserCall(with_parameters(FRAMES_PATH, {"state": handle})), {_ADDRESSES: list(addresses)})
 
 

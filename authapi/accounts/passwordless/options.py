@@ -8,7 +8,8 @@ from typing import Any
 
 # Defaults of the upstream system: codes with six digits that are valid for three minutes.
 LENGTH, SECONDS = 6, 180
-# Codes with fewer digits are easy to guess. A longer lifetime gives an attacker more guesses, and users rarely need more time.
+# Codes with fewer digits than the minimum are easy to guess. A lifetime above the maximum gives an attacker more guesses, and users rarely
+# need more time.
 SHORTEST_LENGTH, LONGEST_LENGTH = 6, 10
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 900
 

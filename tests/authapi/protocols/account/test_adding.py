@@ -64,7 +64,7 @@ def open_account(account: Account) -> Iterator[Account]:
 
 
 def elsewhere(account: Account, user: User | None = None) -> Browser:
-    """Return another browser with a new session of this user or of another user."""
+    """Return a second browser with a new session: of this user, or of the given `user`."""
     browser = Browser(account.tenant, address="192.0.2.99")
     browser.cookies["session"] = session_of(user or account.user)[1]
     return browser
