@@ -27,7 +27,9 @@ class Event(models.Model):
     )
     time = models.DateTimeField()
     body = models.BinaryField()
-    trace = models.BinaryField(null=True, help_text="Trace and span of the recording, 24 bytes; only while tracing is on (ADR 0135).")
+    trace = models.BinaryField(
+        null=True, help_text="The ids of the trace and the span of the recording, as 24 bytes. Set only if tracing was on (ADR 0135)."
+    )
 
     class Meta:
         indexes = [
@@ -81,8 +83,10 @@ class Head(models.Model):
     )
     position = models.BigIntegerField(default=0, help_text="The position of the last event.")
     recorded_at = models.DateTimeField(db_default=Now())
-    floor = models.BigIntegerField(default=0, help_text="The position of the last pruned event.")
-    floor_recorded_at = models.DateTimeField(null=True, help_text="When the last pruned event was recorded.")
+    floor = models.BigIntegerField(default=0, help_text="The position of the last event that was deleted at the end of its retention.")
+    floor_recorded_at = models.DateTimeField(
+        null=True, help_text="When the last event that was deleted at the end of its retention was recorded."
+    )
     stream_id = models.CharField(
         max_length=26,
         unique=True,

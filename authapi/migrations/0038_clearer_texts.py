@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='apiresource',
             name='identifier',
-            field=models.CharField(help_text='The audience of tokens for the API: any text. Never changes.', max_length=600),
+            field=models.CharField(help_text='The audience of tokens for the API: its address, or any other text. It cannot be changed.', max_length=600),
         ),
         migrations.AlterField(
             model_name='authorizationcode',
@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='client',
             name='auth_version',
-            field=models.PositiveIntegerField(default=1, editable=False, help_text='Increases if, for example, the secret changes. Tokens with an older version are refused, and open streams are closed.'),
+            field=models.PositiveIntegerField(default=1, editable=False, help_text='Increases if, for example, the secret changes. JWT access tokens with an older version are refused, and open streams are closed.'),
         ),
         migrations.AlterField(
             model_name='client',

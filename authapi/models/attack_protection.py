@@ -17,7 +17,9 @@ class AddressBlock(UnrecordedOwned):
     blocked_at = models.DateTimeField()
     last_refused_at = models.DateTimeField()
     ends_at = models.DateTimeField(help_text="End of the block, at the latest.")
-    is_refused = models.BooleanField(help_text="Whether requests from the address are refused. If not, administrators are only notified.")
+    is_refused = models.BooleanField(
+        help_text="Whether requests from the IP address are refused. If not, administrators are only notified."
+    )
 
     class Meta(UnrecordedOwned.Meta):
         verbose_name_plural = "blocked addresses"
@@ -34,7 +36,7 @@ class AddressBlock(UnrecordedOwned):
 
 
 class KnownBrowser(UnrecordedOwned):
-    """A browser in which a user has logged in, with the digest of its cookie. A new password deletes all such rows of the user."""
+    """A browser in which a user has logged in, with the digest of its cookie. A new password of the user deletes all these rows."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)

@@ -24,7 +24,9 @@ class ClientCredential(UnrecordedOwned):
     client = models.ForeignKey("authapi.Client", on_delete=models.CASCADE, related_name="credentials")
     type = models.CharField(max_length=16, choices=Type)
     name = models.CharField(max_length=128, blank=True)
-    kid = models.CharField(max_length=64, blank=True, help_text="Thumbprint of the key (RFC 7638).")
+    kid = models.CharField(
+        max_length=64, blank=True, help_text="Id of the key, as the client named it. Otherwise its thumbprint (RFC 7638)."
+    )
     algorithm = models.CharField(max_length=16, blank=True)
     public_jwk = models.JSONField(null=True, blank=True)
     thumbprint = models.CharField(max_length=64, blank=True, help_text="base64url(SHA-256) of the certificate (RFC 8705, 3.1).")

@@ -64,7 +64,8 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
     auth_version = models.PositiveIntegerField(
         default=1,
         editable=False,
-        help_text="Increases if, for example, the secret changes. Tokens with an older version are refused, and open streams are closed.",
+        help_text="Increases if, for example, the secret changes. JWT access tokens with an older version are refused, and open "
+        "streams are closed.",
     )
     registration_digest = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)

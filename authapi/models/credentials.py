@@ -44,12 +44,13 @@ class Issued(UnrecordedOwned):
 
 
 class AuthorizationCode(Issued, AbstractGrant):  # type: ignore[misc]
-    """A code; `code` contains its digest. A used code is kept until it expires, so that a replay is detected."""
+    """A code; `code` contains its digest. A used code is kept for a day after it expires, so that a replay is detected."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     sid = models.CharField(max_length=32, blank=True)
     is_redirect_uri_given = models.BooleanField(
-        default=True, help_text="Whether the request contained redirect_uri; if so, the exchange must contain it, too."
+        default=True,
+        help_text="Whether the authorization request contained redirect_uri. If so, the exchange of the code must contain it, too.",
     )
     used_at = models.DateTimeField(null=True, blank=True)
 

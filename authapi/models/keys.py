@@ -51,7 +51,7 @@ class SigningKey(KeyPair):
     verifies_until = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="After this time, tokens that this key signed are refused. Empty: the key signs now or will sign next.",
+        help_text="After this time, tokens that this key signed are refused. Not set while the key signs, or while it is the next key.",
     )
 
     class Meta(KeyPair.Meta):
@@ -93,12 +93,12 @@ class SamlKey(KeyPair):
         PREVIOUS = "previous"
 
     kid = models.CharField(max_length=64, help_text="The first characters of the certificate's SHA-256 fingerprint.")
-    certificate = models.TextField(help_text="PEM.")
+    certificate = models.TextField(help_text="The certificate in PEM format.")
     state = models.CharField(max_length=16, choices=State)
     created_at = models.DateTimeField(auto_now_add=True)
     current_since = models.DateTimeField(null=True, blank=True)
     rotated_at = models.DateTimeField(null=True, blank=True, help_text="When the key stopped signing.")
-    expires_at = models.DateTimeField(help_text="Expiry of the certificate.")
+    expires_at = models.DateTimeField(help_text="When the certificate expires.")
 
     class Meta(KeyPair.Meta):
         abstract = False

@@ -9,7 +9,7 @@ from foundation.ids import new_device_credential_id
 
 
 class LoginTicket(UnrecordedOwned):
-    """A login with a correct password, kept until the browser arrives with its ticket. The row is deleted at its first use.
+    """A login with a correct password or code, kept until the browser arrives with its ticket. The row is deleted at its first use.
 
     The row stores digests of the ticket, of the browser's cookie, and of the verifier that the requesting page keeps.
     """

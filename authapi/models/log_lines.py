@@ -14,7 +14,7 @@ class LogLine(UnrecordedOwned):
     id = models.CharField(primary_key=True, max_length=32, default=new_sign_in_id, editable=False)
     type = models.CharField(max_length=32)
     is_success = models.BooleanField()
-    description = models.CharField(max_length=500, blank=True, help_text="Reason of a failure.")
+    description = models.CharField(max_length=500, blank=True, help_text="Details, such as the reason of a failure.")
     # These columns are texts instead of relations, because a line outlives its user, client and connection.
     user_id = models.CharField(max_length=300, blank=True)
     user_name = models.CharField(max_length=300, blank=True)

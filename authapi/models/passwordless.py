@@ -8,7 +8,7 @@ from authapi.models.base import UnrecordedOwned
 
 
 class PasswordlessCode(UnrecordedOwned):
-    """One message to an email address or phone number: a code to type, a link to open, or both.
+    """One message to an email address or phone number: a code to type or a link to open.
 
     Only digests of the code and the link are stored. The message is valid for one client, one connection and one address. If `bound_to`
     names a login of the hosted pages or an `auth_session`, the message is valid only for that login or session. Using the code also uses up

@@ -24,7 +24,9 @@ class ApiResource(UnrecordedOwned):
         RFC9068_PROFILE_AUTHZ = "rfc9068_profile_authz"
 
     id = models.CharField(primary_key=True, max_length=24, default=new_hex_id, editable=False)
-    identifier = models.CharField(max_length=600, help_text="The audience of tokens for the API: any text. Never changes.")
+    identifier = models.CharField(
+        max_length=600, help_text="The audience of tokens for the API: its address, or any other text. It cannot be changed."
+    )
     name = models.CharField(max_length=200, blank=True)
     scopes = models.JSONField(default=list, blank=True, help_text='A list of {"value", "description"}.')
     token_lifetime = models.PositiveIntegerField(
@@ -36,7 +38,7 @@ class ApiResource(UnrecordedOwned):
     token_dialect = models.CharField(max_length=32, choices=Dialect, default=Dialect.ACCESS_TOKEN)
     sealed_signing_secret = models.TextField(blank=True, default="", editable=False, help_text="Secret for tokens signed with HS256.")
     settings = models.JSONField(default=dict, blank=True, help_text="Requirements for users' tokens, by their names in the management API.")
-    is_system = models.BooleanField(default=False, editable=False, help_text="The management interface.")
+    is_system = models.BooleanField(default=False, editable=False, help_text="Whether this API is the management interface of the service.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

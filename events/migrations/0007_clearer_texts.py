@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='head',
             name='floor',
-            field=models.BigIntegerField(default=0, help_text='The position of the last pruned event.'),
+            field=models.BigIntegerField(default=0, help_text='The position of the last event that was deleted at the end of its retention.'),
         ),
         migrations.AlterField(
             model_name='head',

@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='job',
             name='target',
-            field=models.CharField(blank=True, help_text='Id of the deleted object.', max_length=64),
+            field=models.CharField(blank=True, help_text='Id of the deleted object, or the stream that the job works on.', max_length=64),
         ),
         migrations.AlterField(
             model_name='job',

@@ -43,7 +43,7 @@ class Job(TenantOwned):
     type = models.CharField(max_length=32, choices=Type)
     status = models.CharField(max_length=16, choices=Status, default=Status.PENDING)
     connection = models.ForeignKey("identity.Connection", on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs")
-    target = models.CharField(max_length=64, blank=True, help_text="Id of the deleted object.")
+    target = models.CharField(max_length=64, blank=True, help_text="Id of the deleted object, or the stream that the job works on.")
     parameters = models.JSONField(default=dict, blank=True)
     summary = models.JSONField(default=dict, blank=True)
     status_details = models.CharField(max_length=500, blank=True)
@@ -73,7 +73,7 @@ class Job(TenantOwned):
             models.Index(fields=["finished_at"], name="identity_job_finished"),
         ]
         constraints = [
-            # At most one running deletion per target. The service also finds the job of a target by this index.
+            # At most one unfinished job per target. The service also finds the job of a target by this index.
             models.UniqueConstraint(
                 fields=["tenant", "target"],
                 condition=models.Q(status__in=("pending", "processing")) & ~models.Q(target=""),
@@ -117,7 +117,9 @@ class Job(TenantOwned):
 
 
 class JobChunk(models.Model):
-    """A part of a job's input or output with some hundred rows. Chunks are ordered by `number`, the number of their first row.
+    """A part of a job's input or output with some hundred rows.
+
+    Chunks are ordered by `number`: of input, the number of the first row; of output, the number of the piece.
 
     Input `content` is compressed and encrypted, because rows contain password hashes. Output `content` is a piece of a gzip file.
     """

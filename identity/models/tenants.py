@@ -97,7 +97,7 @@ class CustomDomain(TenantOwned):
 
     id = models.CharField(primary_key=True, max_length=32, default=new_custom_domain_id, editable=False)
     host = models.CharField(max_length=253, validators=[RegexValidator(HOST_PATTERN, "A lower-case host name without a port.")])
-    is_canonical = models.BooleanField("host in events", default=False, help_text="Whether the events of the tenant name this host.")
+    is_canonical = models.BooleanField("host in events", default=False, help_text="Whether the events of the tenant contain this host.")
     verified_at = models.DateTimeField(null=True, blank=True, help_text="When control of the domain was verified.")
     is_default = models.BooleanField(default=False, db_default=False, help_text="Whether links in mails use this domain.")
     verification_token = models.CharField(max_length=64, blank=True, default=new_domain_token, db_default="", editable=False)

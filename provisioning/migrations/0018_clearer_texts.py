@@ -223,6 +223,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='trial',
             name='outcome',
-            field=models.CharField(choices=[('running', 'Running'), ('passed', 'Passed'), ('failed', 'Failed'), ('lost', 'Lost: the process ended before the test')], default='running', max_length=16),
+            field=models.CharField(choices=[('running', 'Running'), ('passed', 'Passed'), ('failed', 'Failed'), ('lost', 'Lost: the process stopped before the test had ended')], default='running', max_length=16),
         ),
     ]

@@ -128,7 +128,7 @@ class Trial(models.Model):
         RUNNING = "running", "Running"
         PASSED = "passed", "Passed"
         FAILED = "failed", "Failed"
-        LOST = "lost", "Lost: the process ended before the test"
+        LOST = "lost", "Lost: the process stopped before the test had ended"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     action = models.ForeignKey(Action, on_delete=models.CASCADE, related_name="trials")

@@ -50,7 +50,9 @@ class Delivery(models.Model):
     last_attempt_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
 
-    reason = models.CharField(max_length=128, blank=True, help_text="Why it was skipped or superseded, or which operation was performed.")
+    reason = models.CharField(
+        max_length=128, blank=True, help_text="Why the event was skipped or superseded, or which operation was performed."
+    )
     detail = models.JSONField(default=dict)
     error_class = models.CharField(max_length=16, choices=FailureClass, blank=True)
     error_status = models.PositiveIntegerField(null=True, help_text="HTTP status of the last failure.")

@@ -18,7 +18,7 @@ class Lane(models.Model):
     """
 
     stream_id = models.CharField(max_length=26)
-    key = models.CharField(max_length=400, help_text="The document whose events stay in order, as <kind>:<id>.")
+    key = models.CharField(max_length=400, help_text="The user or other entity whose events stay in order, as <kind>:<id>.")
     tenant_id = models.CharField(max_length=63)
     not_before = models.DateTimeField(db_default=Now(), help_text="When the first waiting delivery may run.")
     lease_until = models.DateTimeField(null=True, help_text="While an attempt runs: when another worker can take over the delivery.")
