@@ -20,7 +20,7 @@ REMOVED = "(removed: it held options of a connection)"
 
 
 def letter_redactions(tenant_id: str) -> Iterator[tuple[int, str, Redaction]]:
-    """Yield key, column and redaction of each envelope of a dead letter that contains secrets of a connection."""
+    """Yield key, column and redaction of each envelope that a dead letter stores and that contains secrets of a connection."""
     last = 0
     rows = DeadLetter.objects.filter(tenant_id=tenant_id, event_type__in=CONNECTION_EVENTS).order_by("pk")
     while chunk := list(rows.filter(pk__gt=last)[:_AT_ONCE]):

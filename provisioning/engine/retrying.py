@@ -6,12 +6,12 @@ from typing import Any
 
 from celery import Task
 
-# Seconds. The sweeper handles longer pauses, because a worker keeps every delayed message in memory.
+# The longest delay of a message, in seconds. The sweeper handles longer pauses, because a worker keeps every delayed message in memory.
 LONGEST_RETRY_SECONDS = 30.0
 
 
 class RetryLater(Exception):
-    """The lane pauses, so the same message must run again after `seconds`."""
+    """The lane pauses, so the task must run again with the same message after `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"again in {seconds:.1f} s")

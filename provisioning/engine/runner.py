@@ -68,10 +68,10 @@ def run_action(
 ) -> ActionOutcome:
     """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
 
-    `links` reads the account links of the event's user; the outcome or the exception contains the links that changed. Raises a
-    subclass of `ActionError` for every failure, with the log lines and exchanges attached: `Misconfigured` if the stream must be held.
-    Raises `NoTurn` if the limit of requests is reached and the run has written nothing. Results and exceptions contain no secrets. An
-    installed entry point is interrupted at the deadline; templates check the deadline themselves.
+    `links` reads the account links of the event's user; the outcome or the exception contains the links that changed. Raises a subclass of
+    `ActionError` for every failure, with the log lines and exchanges attached. `Misconfigured` means that the stream must be held. Raises
+    `NoTurn` if the limit of requests is reached and the run has written nothing. Results and exceptions contain no secrets. An installed
+    entry point is interrupted at the deadline; templates check the deadline themselves.
     """
     deadline = time.monotonic() + deadline_seconds
     secrets = open_sealed(setup)
@@ -122,7 +122,10 @@ def _entry_point(setup: Setup) -> EntryPoint:
 
 
 def _called(setup: Setup, event: Event, api: Api) -> Result:
-    """Call the entry point; convert exceptions of the action to `ActionCrashed`. Omit the cause, because its text may contain a secret."""
+    """Call the entry point; convert exceptions of the action to `ActionCrashed`.
+
+    The exception has no cause, because the text of the original may contain a secret.
+    """
     limit = TimeLimit(None if setup.template else api.run.deadline - time.monotonic())
     try:
         with limit:

@@ -12,8 +12,9 @@ HOUR = timedelta(hours=1)
 # Number of the newest deliveries of a stream that are read.
 NEWEST = 5_000
 
-# Columns of a statement that groups deliveries with the columns state, created_at and settled_at, and has the parameter `since`. The time
-# of a delivery is the time from its dispatch to its end. It includes all attempts and the pauses between them, and holds.
+# Columns of a statement that groups deliveries. The statement must provide the columns `state`, `created_at` and `settled_at`, and the
+# parameter `since`. The time of a delivery is the time from its dispatch to its end. This time includes all attempts, the pauses between
+# them, and holds.
 MEASURES = """
 count(*) FILTER (WHERE created_at >= %(since)s) AS number,
 count(*) FILTER (WHERE created_at >= %(since)s AND state IN ('delivered', 'skipped', 'superseded')) AS accepted,

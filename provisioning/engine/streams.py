@@ -44,7 +44,7 @@ def create_stream(
     stream.subscriptions = checked_subscriptions(subscriptions)
     if destination_type not in ("action", "webhook"):
         raise NotSupported(f"A destination of the type {destination_type!r} is not supported; bind an action or a webhook.")
-    # Number earlier events first, because they were recorded before the stream existed and must be before its position.
+    # First give positions to the events that were recorded before the stream existed, so that these events are before its position.
     number_tenant(tenant_id)
     with transaction.atomic():
         stream.position = _head_position(tenant_id)

@@ -99,6 +99,6 @@ def _of_dry_run(draft: Draft, job: Job | None) -> StepState:
         return StepState.RUNNING
     if job.status != Job.Status.COMPLETED:
         return StepState.FAILED
-    # A dry run deploys the draft before it starts, and reads with the deployed version.
+    # The draft is deployed before a dry run starts, and the dry run reads the server with the deployed version.
     is_old = draft.deployed is not None and not (draft.is_deployed and draft.deployed.created_at <= job.created_at)
     return StepState.CHANGED if is_old else StepState.DONE

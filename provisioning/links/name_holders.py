@@ -32,10 +32,10 @@ def foresee(
     own_id: str | None,
     before: Mapping[str, Any] | None = None,
 ) -> Foreseen | None:
-    """Predict how the server answers a write of this user, if another account has the `userName` of the user; None if there is no obstacle.
+    """Predict how the server answers a write of this user if another account has the user's `userName`; return None without an obstacle.
 
-    `own_id` is the id of the account to write, None for a create. `before` is this account, if it was read; if it already has the name, no
-    request is sent. Raises the exceptions of `ScimClient.filtered`.
+    `own_id` is the id of the account to write, None for a create. `before` is this account, if it was read; if this account already has the
+    name, no request is sent. Raises the exceptions of `ScimClient.filtered`.
     """
     if not person.user_name or (before is not None and has_name(before, person.user_name)):
         return None

@@ -50,7 +50,7 @@ class MappingFailed(ValueError):
 class MappingRow:
     """One row: target path, source expression, operation, and the handling of empty values.
 
-    `omit` omits the attribute, `remove` also removes it in per-attribute updates, `error` fails the delivery.
+    If a value is empty, `omit` omits the attribute, `remove` also removes it in per-attribute updates, and `error` makes the delivery fail.
     """
 
     path: str

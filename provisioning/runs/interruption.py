@@ -24,7 +24,7 @@ class TimeSpent(BaseException):
 
 
 class TimeLimit:
-    """A context manager that raises `TimeSpent` in its block after `seconds`; None is no limit.
+    """A context manager that raises `TimeSpent` in its block after `seconds`; None means no limit.
 
     Restores the previous timer and handler afterwards. The signal may arrive while the block is being left, so the code that
     catches `TimeSpent` must call `stop` again.

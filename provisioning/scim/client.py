@@ -97,13 +97,13 @@ class ScimClient(AccountLookup):
         return self._write("PUT", match, resource, person)
 
     def patch(self, match: Match, message: dict[str, Any], person: Person) -> Resource:
-        """PATCH the user with a message of `scim.patch`; the result and the exceptions are the same as of `replace`."""
+        """PATCH the user with a message of `scim.patch`; the result and the exceptions are those of `replace`."""
         return self._write("PATCH", match, message, person)
 
     def delete(self, match: Match, person: Person) -> bool:
         """DELETE the user; return False if the user did not exist any more.
 
-        After a 404 without a SCIM error body, or a status of 5xx, look the user up: if no account is found, the deletion has succeeded.
+        After a 5xx, or after a 404 without a SCIM error body, look the user up: if no account is found, the deletion has succeeded.
         """
         sent_before = len(self._recorder.exchanges)
         path = user_path(match.id)

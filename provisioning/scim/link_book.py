@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from provisioning.scim.instants import same_instant
 from provisioning.scim.links import LONGEST_ID, UNSTABLE, Link, creation_of
 
-# Number of user names kept per link. Waiting deliveries of one lane rarely rename a user more often.
+# Number of user names kept per link. The waiting deliveries of one lane rarely contain more names of a user.
 _MOST_NAMES = 4
 
 
@@ -286,7 +286,7 @@ class LinkBook:
             self.own = self._read
         others = [row for row in rows if row not in same]
         self._others = [row for row in others if row.is_open]
-        # Ignore rows without an account and without a doubt: any tenant could create such a row.
+        # Ignore rows that have neither an account nor a doubt: any tenant could create such a row.
         same_id = [row for row in others if row.user_id == owner.user_id and row.tenant_id != owner.tenant_id]
         self._is_key_shared = any(row.remote_id or row.doubt is not None for row in same_id)
 

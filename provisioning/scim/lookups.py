@@ -78,8 +78,8 @@ class AccountLookup:
         1. Filter by `externalId`. An account with our key belongs to the user.
         2. If the server refuses the filter, or returns no account with our key although a link is open, read the linked account. Without a
            link of this action, use a link of another action of the tenant.
-        3. Without any link, filter by `userName` in two cases. The server refused the filter by `externalId`. Or that filter is known to
-           miss accounts with our key; then only our key proves an account.
+        3. Without any link, filter by `userName` in two cases: if the server refused the filter by `externalId`, or if that filter is known
+           to miss accounts with our key. In the second case, only our key proves an account.
 
         Raises a `DataFailure` if a returned account may belong to another user, and `RouteMissing` for a 404 without a SCIM error body.
         """

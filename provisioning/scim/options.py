@@ -30,7 +30,7 @@ class ScimOptions:
       an equal name.
     - `trust_connection_addresses` also accepts addresses that other connections report as verified.
     - `enterprise` enables the rows of the Enterprise User extension.
-    - `requests_per_second` limits the requests of all processes together; None is no limit.
+    - `requests_per_second` limits the requests of all processes together; None means no limit.
     - `scope` is an expression that is true for users of the action; an empty expression includes every user.
 
     Options that are not set get the values of the `server_profile`.

@@ -121,8 +121,7 @@ def parse_allowlist(value: str) -> frozenset[str]:
 
 
 def longest_pause_ms(retry: int) -> int:
-    """Return the longest pause, in ms, before the n-th repeat of a request: 250 ms before the first repeat, doubled for each, at most 1
-    s."""
+    """Return the longest pause, in ms, before a repeat: 250 ms before the first, twice as long before each further one, at most 1 s."""
     return min(250 << (retry - 1), 1000)
 
 

@@ -114,7 +114,7 @@ class ScimTransport:
                 if outcome.may_have_arrived and before_uncertain_repeat is not None:
                     before_uncertain_repeat()
         except ActionError as failure:
-            # The failure may come from the lookup or the rate limit between two tries, but an earlier try may have arrived.
+            # The failure may come from the lookup or the rate limit between two tries, but an earlier try may have reached the server.
             failure.is_uncertain = is_uncertain
             raise
 
@@ -138,7 +138,7 @@ class ScimTransport:
         failure = refusal(label, answer.status, answer.headers, answer.body, mask=self._mask, now=datetime.now(UTC))
         if self._pace is not None:
             self._pace.rest(failure.retry_after)
-        # 429 and 503 mean that the request was not processed; any other 5xx may follow a successful write.
+        # 429 and 503 mean that the request was not processed. A server may answer any other 5xx although the write was successful.
         is_uncertain = answer.status >= 500 and answer.status != 503
         return _Try(failure, is_repeatable=is_repeated_within_run(answer.status), may_have_arrived=is_uncertain)
 

@@ -1,4 +1,4 @@
-"""Makes SCIM requests from user events, by the rules of the spec, "Requests made by the provisioning action"."""
+"""Makes SCIM requests from user events, by the rules in the section "Requests made by the provisioning action" of the spec."""
 
 from __future__ import annotations
 

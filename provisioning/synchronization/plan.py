@@ -19,7 +19,7 @@ _EMAILS = ("emails.value", 'emails[type eq "work"].value')
 
 
 class PlanRefused(ValueError):
-    """The plan is invalid; `name` is the member of the plan."""
+    """The plan is invalid; `name` is the name of the invalid member."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)

@@ -24,7 +24,7 @@ _PATH = "/Users?startIndex=1&count=1"
 def hold_when_reading_is_refused(*, stream_id: str, tenant_id: str) -> None:
     """Send one read request to the server of a stream after a 403; hold the stream if the server refuses this request.
 
-    Works for the SCIM template only. Any other answer proves nothing and has no effect.
+    Works for the SCIM template only. An answer other than a refusal proves nothing and has no effect.
     """
     if not breaker.is_forbidden(stream_id=stream_id, tenant_id=tenant_id):
         return

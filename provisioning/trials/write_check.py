@@ -99,8 +99,8 @@ class WriteCheck:
         return Finding("Every attribute is stored as sent, without duplicates.")
 
     def _write_outdated(self) -> Finding:
-        """Test whether the server honors `If-Match` (RFC 7644, 3.14). Then a write fails if the account was changed after the service
-        checked it.
+        """Test whether the server honors `If-Match` (RFC 7644, 3.14). If it does, a write fails if the account was changed after the
+        service checked it.
         """
         name = if_match_of(self._session.transport.server)
         meta = self._stored().get("meta")
