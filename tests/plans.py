@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-# Make PostgreSQL use indexes. It would scan or sort the small tables of tests, although it would use an index for a large table.
+# Make PostgreSQL use indexes. Otherwise it would scan or sort the small tables of tests, although it would use an index for a large table.
 _INDEXES = "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
 
 

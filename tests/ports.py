@@ -1,4 +1,4 @@
-"""Ports for the servers of tests: no other test and no outgoing connection uses a port before the server of the port listens."""
+"""Ports for the servers of tests. Before a server listens on its port, no other test and no outgoing connection uses this port."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import socket
 import tempfile
 from pathlib import Path
 
-# Below the range from which Linux chooses the ports of outgoing connections (32768 to 60999), and above usual service ports.
+# The first and the last port. They are below the ports that Linux uses for outgoing connections (32768 to 60999), and above usual service
+# ports.
 _FIRST, _LAST = 21_000, 32_767
 # Test processes that run at the same time share this file.
 _TURN = Path(tempfile.gettempdir()) / "identity-tests-next-port"

@@ -23,7 +23,8 @@ class Copy:
     """A copy of a PostgreSQL server in a separate directory. It is not started yet. `options` are options of pg_basebackup."""
 
     def __init__(self, primary_url: str, *options: str) -> None:
-        # Use a short directory, because the length of a socket path is limited. The account that runs PostgreSQL must be able to enter it.
+        # Use a directory with a short path, because the length of a socket path is limited. The account that runs PostgreSQL must be able
+        # to enter the directory.
         self.directory = Path(tempfile.mkdtemp(prefix="copy-"))
         self.directory.chmod(0o711)
         self._identity = spawn.server_identity()

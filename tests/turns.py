@@ -24,7 +24,7 @@ _SECONDS_OF_A_DAY = 86_400
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option `--turn`, which is the number of the day whose cases run."""
+    """Add the option `--turn`. Its value is the number of the day whose cases run."""
     parser.addoption(
         "--turn", type=_turn, default=None, metavar="N|today", help="divide the cases of each test into parts, and run the part of day N"
     )

@@ -1,6 +1,6 @@
 """Reads the blocks of tutorials, which the tests run in order and exactly as they are printed.
 
-A `sh` block contains commands to type into a terminal, a `text` block is the output of these commands, and another block is a file to
+A `sh` block contains commands to type into a terminal, a `text` block is the output of these commands, and any other block is a file to
 save. A comment above a block repeats an instruction of the text for the test. A rendered page does not show the comment:
 
     <!-- terminal: second -->   the commands are typed into another terminal
@@ -47,7 +47,7 @@ class Step:
 
 
 def steps_of(page: str, *, section: str | None = None) -> list[Step]:
-    """Return the steps of a page in order, or only the steps of the section with one heading.
+    """Return the steps of a page in order, or only the steps below the heading `section`.
 
     Raise `NotATutorial` if the page has no such heading, or a block or instruction that the test cannot use.
     """

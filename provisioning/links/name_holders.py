@@ -62,4 +62,5 @@ def _about(holder: Mapping[str, Any], person: Person, options: ScimOptions, *, i
         text = f"The server will answer 409, and the account {place}, which has this userName, is then taken over and updated."
         return Foreseen(text, is_refused=False)
     text = f"The server will answer 409: the account {place} has this userName and no externalId."
-    return Foreseen(text, "With adopt_on_conflict, the service takes over this account if the userName is proven to be the user's.")
+    advice = "With the option adopt_on_conflict, the service takes over this account if the userName is proven to be the user's."
+    return Foreseen(text, advice)

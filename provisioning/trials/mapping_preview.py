@@ -136,7 +136,7 @@ def _foreseen(
     except (ActionError, NoTurn) as failure:
         return (f"The service cannot tell whether another account has the userName: {failure}.",)
     if operation == "update" and own is None and not options.upsert:
-        return ("The user has no account on the server, and the action does not create one on an update (upsert): a delivery skips it.",)
+        return ("The user has no account on the server. The option upsert is off, so a delivery of an update skips the user.",)
     return () if foreseen is None else (f"{foreseen.text} {foreseen.advice}".strip(),)
 
 

@@ -40,7 +40,7 @@ def hardened(tenant: Tenant, given: dict[str, Any]) -> dict[str, str]:
     return {**known, "requestKey": private}
 
 
-def test_openid_client_pushes_and_signs_requests_and_proves_that_it_has_the_key_of_its_tokens(
+def test_openid_client_pushes_signed_requests_and_proves_that_it_has_its_key(
     tenant: Tenant, database_connection: Connection, tmp_path: Path
 ) -> None:
     node = shutil.which("node")

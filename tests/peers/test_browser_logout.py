@@ -138,7 +138,7 @@ def test_a_logout_at_one_application_logs_the_user_out_of_both_applications(worl
     assert not world.page.complaints
 
 
-def test_an_application_detects_a_change_of_the_session_and_pages_of_other_origins_cannot(world: World) -> None:
+def test_only_pages_of_the_application_detect_a_change_of_the_session(world: World) -> None:
     world.log_in()
     message = f"{world.clients['Shop'].client_id} {world.states['Shop']}"
     world.page.open(f"{world.shop.origin}/")

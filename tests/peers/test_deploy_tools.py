@@ -147,9 +147,7 @@ def sections_of(directory: Path, *, without: tuple[str, ...] = ()) -> dict[str, 
     return {name: section for name, section in sections.items() if name not in without}
 
 
-def test_exports_are_equal_after_an_import_into_the_same_tenant_and_into_an_empty_tenant(
-    tenant: Tenant, settings: Settings, tmp_path: Path
-) -> None:
+def test_an_import_into_the_same_or_an_empty_tenant_gives_an_equal_export(tenant: Tenant, settings: Settings, tmp_path: Path) -> None:
     if shutil.which("node") is None or not TOOL.exists():
         pytest.skip("the deploy tool is not installed: make test-peers")
     # The tool supports only this strategy of database connections.

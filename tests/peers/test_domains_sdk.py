@@ -41,9 +41,7 @@ SEEN = {
 }
 
 
-def test_the_python_client_manages_domains_and_devices_and_gets_errors_for_missing_operations(
-    tenant: Tenant, database_connection: Connection
-) -> None:
+def test_the_python_client_manages_domains_and_gets_errors_for_missing_operations(tenant: Tenant, database_connection: Connection) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

@@ -106,7 +106,7 @@ def test_openid_client_uses_device_logins_token_exchange_introspection_and_regis
     }
 
 
-def test_authlib_uses_pushed_and_signed_requests_device_logins_exchange_and_registration(world: World, tmp_path: Path) -> None:
+def test_authlib_uses_pushed_requests_device_logins_exchange_and_registration(world: World, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")

@@ -74,7 +74,7 @@ def test_an_event_names_its_entities_with_links_and_ids_to_copy(visit: Callable[
     assert page.complaints == []
 
 
-def test_live_events_can_be_filtered_by_the_name_of_an_entity_although_the_event_contains_only_its_id(
+def test_the_filter_finds_the_name_of_an_entity_that_the_event_does_not_contain(
     visit: Callable[[str], Page], tenant: Tenant, user: User
 ) -> None:
     company = make_organization(tenant, "engines", display_name="Analytical Engines")
@@ -143,7 +143,7 @@ def with_full_window(page: Page, company: Organization) -> Page:
     return page
 
 
-def test_an_entry_that_the_filter_selects_after_its_name_has_arrived_is_counted_as_newer_if_the_list_is_scrolled_up(
+def test_an_entry_that_appears_late_is_counted_as_newer_in_a_list_that_is_scrolled_up(
     visit: Callable[[str], Page], company: Organization, other: Organization, user: User
 ) -> None:
     page = with_full_window(connected(visit(LIVE)), company)
@@ -161,7 +161,7 @@ def test_an_entry_that_the_filter_selects_after_its_name_has_arrived_is_counted_
     assert page.evaluate("document.getElementById('live-scroll').scrollTop") == 0
 
 
-def test_a_list_at_its_end_scrolls_to_an_entry_that_the_filter_selects_after_its_name_has_arrived(
+def test_a_list_at_its_end_scrolls_to_an_entry_that_appears_late(
     visit: Callable[[str], Page], company: Organization, other: Organization, user: User
 ) -> None:
     page = with_full_window(connected(visit(LIVE)), company)

@@ -152,7 +152,7 @@ def test_a_response_that_pysaml2_encrypts_with_triple_des_is_refused_with_an_exp
     assert "encrypted with an algorithm that is not allowed" in failure(known.tenant)
 
 
-def test_pysaml2_can_start_a_login_if_the_connection_allows_logins_that_the_provider_starts(pysaml2: Partner, known: SamlLogin) -> None:
+def test_pysaml2_can_start_a_login_if_the_connection_allows_it(pysaml2: Partner, known: SamlLogin) -> None:
     unasked = {"service": known.entity_id, "destination": known.acs, "user": "248289", "identity": IDENTITY}
     form = pysaml2("unasked", name="a", sign_assertion=True, sign_response=True, **unasked)["form"]
     assert come_back(known, form).status_code == 403
@@ -163,7 +163,7 @@ def test_pysaml2_can_start_a_login_if_the_connection_allows_logins_that_the_prov
     assert "code" in known.told(come_back(known, form)), failure(known.tenant)
 
 
-def test_a_logout_ends_the_login_at_pysaml2_and_the_service_accepts_the_response_of_pysaml2(pysaml2: Partner, known: SamlLogin) -> None:
+def test_a_logout_ends_the_login_at_pysaml2_and_its_response_is_accepted(pysaml2: Partner, known: SamlLogin) -> None:
     update_client(tenant_id=known.tenant.pk, client_id=known.client.client_id, changes={"post_logout_redirect_uris": RETURN_TO})
     sent = sent_by(known.go())
     answer = pysaml2("answer", name="a", user="248289", identity=IDENTITY, sign_response=True, **asked_by(sent, "redirect"))

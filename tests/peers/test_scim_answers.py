@@ -129,7 +129,7 @@ IN_ITS_PLACE = {
 
 @pytest.mark.parametrize("upsert", [False, True])
 @pytest.mark.parametrize("said", IN_ITS_PLACE)
-def test_7_a_response_of_an_intermediary_to_an_update_does_not_count_as_a_missing_user_or_as_success(
+def test_7_an_update_to_which_an_intermediary_responds_fails(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str, upsert: bool
 ) -> None:
     run_event(server.base_url)
@@ -142,7 +142,7 @@ def test_7_a_response_of_an_intermediary_to_an_update_does_not_count_as_a_missin
 
 
 @pytest.mark.parametrize("said", [name for name in IN_ITS_PLACE if name != "a SCIM 404"])
-def test_7_a_response_of_an_intermediary_to_a_deletion_does_not_count_as_success(
+def test_7_a_deletion_to_which_an_intermediary_responds_fails(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str
 ) -> None:
     run_event(server.base_url)
@@ -170,7 +170,7 @@ def test_9_the_attempt_fails_with_the_waiting_time_that_the_server_requests(
 
 
 @pytest.mark.parametrize("value", ["1", "soon", "-5", ""])
-def test_9_a_request_is_repeated_within_the_attempt_after_a_short_or_invalid_retry_after(
+def test_9_a_short_or_invalid_waiting_time_repeats_the_request_within_the_attempt(
     server: RealServer, relay: Relay, front: MisbehavingServer, value: str
 ) -> None:
     relay.instead["POST"] = [scim_error(429, **{"Retry-After": value})]

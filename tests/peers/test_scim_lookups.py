@@ -118,7 +118,7 @@ def without_external_id(request: Received) -> Wire | None:
     return scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
 
 
-def test_5_if_the_key_cannot_be_filtered_a_changed_name_is_applied_and_a_changed_email_address_is_not(
+def test_5_without_a_filter_for_the_key_a_changed_email_address_is_not_applied(
     server: RealServer, relay: Relay, front: MisbehavingServer
 ) -> None:
     """The documented limit: if the key cannot be filtered, the service searches for the user name, which is the email address.

@@ -109,7 +109,7 @@ def is_clean(page: Page, name: str) -> None:
     assert barriers_of(page, is_whole=True) == [], name
 
 
-def test_an_account_that_must_have_a_factor_adds_a_passkey_and_signs_in_with_the_passkey_alone(person: Person, staff: Staff) -> None:
+def test_an_account_that_must_have_a_factor_adds_a_passkey_and_signs_in_with_it(person: Person, staff: Staff) -> None:
     person.give_password(staff)
     assert "must have a second factor" in person.page.text()
     person.add_passkey()

@@ -78,4 +78,6 @@ class Command(BaseCommand):
         if silent:
             self.stdout.write(f"{silent} web processes did not confirm that they dropped old frames: restart them.")
         elif report.silent_processes:
-            self.stdout.write("Every web process that Redis reaches dropped its old frames. Without Redis, restart web processes.")
+            self.stdout.write(
+                "Every web process that Redis reaches dropped its old frames. If you do not use Redis, restart the web processes."
+            )

@@ -101,7 +101,7 @@ def test_success_writes_one_log_line_with_the_result() -> None:
 
 
 @pytest.mark.parametrize(("options", "mapping"), [({"update_mode": "odd"}, None), ({}, [{"path": "userName"}])])
-def test_an_action_with_stored_options_or_a_mapping_that_are_invalid_holds_the_stream(options: dict[str, Any], mapping: Any) -> None:
+def test_an_action_with_invalid_stored_options_or_mapping_holds_the_stream(options: dict[str, Any], mapping: Any) -> None:
     assert run_without_requests(options=options, mapping=mapping).failed.kind == "misconfigured"
 
 

@@ -170,7 +170,7 @@ def test_an_action_within_its_budget_has_no_warning(browser: Client, action: Act
     assert TOKEN not in text
 
 
-def test_an_action_with_an_entry_point_has_its_own_options_instead_of_the_options_of_the_template(browser: Client, tenant: Tenant) -> None:
+def test_an_action_with_an_entry_point_has_its_own_options(browser: Client, tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     sent = {"name": "own", "template": "", "entry_point": path, "options": '{"depth": 3}', "other_secrets": '{"KEY": "abc-def"}'}
     assert browser.post(reverse(ADD), sent).status_code == 302

@@ -142,7 +142,7 @@ def test_an_action_without_its_permission_gets_403_and_has_no_button(
     assert letter.state == "open"
 
 
-def test_pages_without_permission_get_403_and_columns_without_permission_are_missing(
+def test_without_permission_pages_get_403_and_columns_are_missing(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, lacks: Any
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")

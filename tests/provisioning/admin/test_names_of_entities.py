@@ -93,7 +93,7 @@ def test_an_entity_of_another_tenant_has_no_name_on_any_page(browser: Client, te
     assert found == {"text": foreign.pk, "url": "", "is_deleted": True}
 
 
-def test_an_account_without_the_permission_sees_the_id_and_not_that_the_entity_was_deleted(
+def test_an_account_without_the_permission_sees_only_the_id_of_an_entity(
     browser: Client, tenant: Tenant, company: Organization, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "identity.view_organization", "identity.view_user")

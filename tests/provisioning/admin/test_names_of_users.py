@@ -149,7 +149,7 @@ def test_a_list_shows_the_ids_of_users_to_accounts_that_may_not_see_users(
     assert ada.user_id in page or "as entered" in page
 
 
-def test_the_audit_log_does_not_name_the_user_of_a_membership_to_accounts_that_may_not_see_users(
+def test_the_audit_log_names_users_of_memberships_only_to_accounts_that_may_see_users(
     browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     company = make_organization(ada.tenant, "engines", display_name="Analytical Engines")
@@ -233,7 +233,7 @@ def test_only_accounts_that_may_view_dead_letters_see_the_dead_letters_of_a_user
     assert [panel.title for panel in answer.context["panels"]] == ["Deliveries of the last events", "Last events"]
 
 
-def test_the_collapsed_fields_of_a_delivery_do_not_repeat_the_header_and_leave_out_empty_values(browser: Client, ada: User) -> None:
+def test_the_collapsed_fields_of_a_delivery_omit_empty_values_and_what_the_header_shows(browser: Client, ada: User) -> None:
     delivery = leave_traces(ada).delivery
     delivery.event_id = "evt_of-the-delivery"
     delivery.save(update_fields=["event_id"])

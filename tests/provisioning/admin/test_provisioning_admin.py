@@ -103,7 +103,7 @@ def test_selected_dead_letters_are_redelivered_after_a_confirmation_that_names_t
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", "is_forced")) == {("todo", True), ("dead", False)}
 
 
-def test_the_page_of_a_dead_letter_shows_event_exchanges_and_attempts_escaped(browser: Client, letter: DeadLetter) -> None:
+def test_the_page_of_a_dead_letter_escapes_the_event_and_the_exchanges(browser: Client, letter: DeadLetter) -> None:
     page = browser.get(_page("deadletter", letter.pk)).content.decode()
 
     assert letter.event_id in page
@@ -163,7 +163,7 @@ def test_an_invalid_secret_is_refused_with_an_explanation(browser: Client) -> No
     assert "SCIM_TIMEOUT_MS" in answer.content.decode()
 
 
-def test_a_stream_can_be_created_for_a_deployed_action_disabled_and_enabled(browser: Client, tenant: Tenant) -> None:
+def test_a_stream_can_be_created_then_disabled_and_enabled(browser: Client, tenant: Tenant) -> None:
     action = make_deployed_action(tenant)
 
     values = {"name": "users", "subscriptions": ["user.created", "user.deleted"], "destination_type": "action", "action": str(action.pk)}

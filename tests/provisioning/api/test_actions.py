@@ -1,4 +1,4 @@
-"""The endpoints for actions of the management interface: drafts, deployment, versions, secrets and executions."""
+"""The endpoints of the management interface for actions: drafts, deployment, versions, secrets and executions."""
 
 from __future__ import annotations
 
@@ -269,9 +269,7 @@ def test_every_run_can_be_read_as_an_execution_by_its_id(api: Management, failed
     assert SECRET not in answer.body.decode()
 
 
-def test_executions_of_another_tenant_old_executions_and_malformed_ids_are_not_found(
-    api: Management, failed: Attempt, tenant: Tenant
-) -> None:
+def test_foreign_executions_old_executions_and_malformed_ids_are_not_found(api: Management, failed: Attempt, tenant: Tenant) -> None:
     identifier = execution_id(failed.delivery_id, failed.number)
     odd = [uuid.uuid4(), uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), execution_id(failed.delivery_id, 2**62 - 1), "no-uuid"]
     assert {api.get(f"actions/executions/{wanted}").status for wanted in odd} == {404}

@@ -1,4 +1,4 @@
-"""The endpoints for deliveries of the management interface: failures, the history of an event, redeliveries, test events and counts."""
+"""The endpoints of the management interface for deliveries: failures, the history of an event, redeliveries, test events and counts."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_one_event_is_redelivered_and_the_history_of_the_event_shows_the_redeliv
     assert DeadLetter.objects.get(event_id=event.event_id).redelivery_actor == f"client {api.client.client_id}"
 
 
-def test_a_job_redelivers_many_dead_letters_in_the_order_of_each_user(
+def test_a_job_redelivers_the_dead_letters_of_each_user_in_order(
     api: Management, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     events = failed(tenant, stream, recorder, "user:b", "user:a", "user:b")
@@ -184,9 +184,7 @@ def test_every_event_type_has_a_sample(api: Management, stream: EventStream) -> 
         assert (sent.status, sent.json["event"]["type"]) == (202, event_type)
 
 
-def test_a_disabled_stream_refuses_a_test_event_and_its_delivery_is_deleted(
-    api: Management, tenant: Tenant, stream: EventStream, settings: Any
-) -> None:
+def test_a_disabled_stream_refuses_test_events(api: Management, tenant: Tenant, stream: EventStream, settings: Any) -> None:
     sent = api.post(f"event-streams/{stream.pk}/test", {"event_type": "user.created"}).json
     assert Event.objects.filter(event_id=sent["id"]).exists()
     stream.status = EventStream.Status.DISABLED

@@ -1,4 +1,4 @@
-"""The endpoints for event streams of the management interface."""
+"""The endpoints of the management interface for event streams."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_type_of_a_destination_cannot_be_changed(api: Management, action: Ac
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_an_enabled_stream_starts_at_the_head_of_the_log_and_a_disabled_stream_delivers_no_event(
+def test_an_enabled_stream_starts_at_the_head_and_a_disabled_stream_delivers_nothing(
     api: Management, tenant: Tenant, action: Action, database_connection: Connection
 ) -> None:
     stream = api.post("event-streams", body_of(action)).json
@@ -121,9 +121,7 @@ def test_an_enabled_stream_starts_at_the_head_of_the_log_and_a_disabled_stream_d
     assert EventStream.objects.of(tenant.pk).get(pk=stream["id"]).position == head
 
 
-def test_a_held_stream_is_returned_with_the_time_and_reason_of_the_hold_and_an_unchanged_status(
-    api: Management, tenant: Tenant, action: Action
-) -> None:
+def test_a_held_stream_is_returned_with_the_reason_of_the_hold_and_its_status(api: Management, tenant: Tenant, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     row = EventStream.objects.of(tenant.pk).get(pk=stream["id"])
     row.held_since, row.held_reason = timezone.now(), "The directory refuses every request."

@@ -1,4 +1,4 @@
-"""The endpoints for synchronizations of the management interface."""
+"""The endpoints of the management interface for synchronizations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_synchronization_is_read_like_any_other_job(api: Management, tenant: T
         run_job(answer.json["id"])
     job = api.get(f"jobs/{answer.json['id']}").json
     assert (job["status"], job["percentage_done"]) == ("completed", 100)
-    # The scope read:event_streams is required. The scope read:users is not sufficient.
+    # The scope `read:event_streams` is required. The scope `read:users` is not sufficient.
     assert Management(tenant, scope="read:event_streams").get(f"jobs/{job['id']}").status == 200
     assert Management(tenant, scope="read:users").get(f"jobs/{job['id']}").status == 403
     assert job["summary"] == {"total": 2, "created": 1, "skipped": 1, "extra": 0, "deleted": 0}

@@ -1,4 +1,4 @@
-"""Fixtures of a stream whose destination is in this process, and records the delivered events in a list."""
+"""Fixtures of a stream whose destination is in this process and records the delivered events in a list."""
 
 from __future__ import annotations
 

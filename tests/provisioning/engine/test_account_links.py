@@ -240,14 +240,14 @@ def test_a_run_locks_no_account_if_no_other_stream_writes_to_its_server(tenant: 
         assert not AccountLock.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_the_lock_of_an_account_by_a_killed_worker_expires(tenant: Tenant, server: RealServer) -> None:
+def test_the_lock_that_a_killed_worker_has_on_an_account_expires(tenant: Tenant, server: RealServer) -> None:
     setup = draft_setup(Action.objects.of(tenant.pk).get(pk=stream_to(tenant, server.base_url).destination["action_id"]))
     AccountLockFactory.create(tenant_id=tenant.pk, server=SERVER, user_id="database|anna")
     with RunLinks(setup, 1, shared_servers=frozenset({SERVER})).lock(SERVER, "database|anna", seconds=30):
         assert AccountLock.objects.filter(tenant_id=tenant.pk, until__gt=timezone.now()).exists()
 
 
-def test_more_than_five_hourly_deletions_proven_only_by_a_name_hold_the_stream(tenant: Tenant, database_connection: Connection) -> None:
+def test_more_than_five_deletions_in_an_hour_proven_only_by_a_name_hold_the_stream(tenant: Tenant, database_connection: Connection) -> None:
     def answer(request: Any) -> bytes:
         if request.filter.startswith("externalId"):
             return scim_error(400, "invalidFilter")
@@ -286,7 +286,7 @@ def test_the_count_of_deletions_proven_only_by_a_name_is_reset_after_an_hour(
     allow_named_deletion("database|next", **known)
 
 
-def test_recorded_creates_become_links_and_other_recorded_writes_become_suspect_links(
+def test_recorded_creates_become_links_and_other_recorded_writes_become_suspects(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     stream = stream_to(tenant, server.base_url)
@@ -486,7 +486,7 @@ def test_an_old_link_without_a_name_can_be_confirmed_and_its_event_redelivered(
         assert (stored.user_names, stored.created_there) == (["a.berg", "anna@example.test"], "2020-01-01T00:00:00Z")
 
 
-def test_a_confirmed_link_stores_the_witnesses_of_the_first_account_that_it_reads() -> None:
+def test_a_confirmed_link_stores_the_witnesses_of_the_account_that_is_read_next() -> None:
     answers = [{"id": "7", "userName": "a.berg"}]
 
     def read(request: Any) -> bytes:

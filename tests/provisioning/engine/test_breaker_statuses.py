@@ -122,7 +122,7 @@ def test_a_request_without_a_response_does_not_reset_the_count_of_401(
     assert is_held(stream)
 
 
-def test_401_is_retried_until_the_last_attempt_if_the_threshold_is_zero(
+def test_401_uses_up_all_attempts_if_the_threshold_is_zero(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.BREAKER_UNAUTHORIZED = 0
@@ -176,7 +176,7 @@ def test_another_status_resets_the_count_of_403(tenant: Tenant, stream: EventStr
     assert not is_held(stream)
 
 
-def test_the_failure_that_opens_the_breaker_is_no_dead_letter_even_on_the_last_attempt(
+def test_the_failure_that_opens_the_breaker_becomes_no_dead_letter_even_on_the_last_attempt(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []

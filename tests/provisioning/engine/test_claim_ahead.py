@@ -48,7 +48,7 @@ class Watched(Recorder):
 def destination(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Watched:
     watched = destinations.DESTINATIONS[DESTINATION] = Watched()
     monkeypatch.setattr(nudges, "send", lambda *_, **__: True)
-    # Every run counts as fast, even on a busy machine: the worker claims in advance only during fast runs.
+    # Make every run count as fast, even on a busy machine, because the worker claims in advance only during fast runs.
     monkeypatch.setattr(claim_ahead, "FAST_MILLISECONDS", 10_000.0)
     return watched
 
@@ -137,7 +137,7 @@ def test_events_of_one_document_stay_in_order_while_other_documents_are_claimed_
 
 
 @pytest.mark.parametrize("cause", ["failed run", "slow run", "end of the turn"])
-def test_a_claim_in_advance_is_used_or_given_back_after_a_slow_or_failed_run_and_at_the_end_of_the_turn(
+def test_a_claim_in_advance_is_either_used_or_given_back(
     cause: str, tenant: Tenant, stream: EventStream, destination: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _queue(tenant, *KEYS)
@@ -163,13 +163,13 @@ def test_a_claim_in_advance_is_used_or_given_back_after_a_slow_or_failed_run_and
         assert not _is_leased(stream, "user:d")
         assert _delivery(stream, "user:d").attempts == 0
     else:
-        # During the next run, its delivery has used one attempt, and no further delivery is claimed in advance.
+        # During the next run, the delivery of this run has used one attempt, and no further delivery is claimed in advance.
         assert seen == [(False, 1)]
         assert {key for key, _, _ in destination.taken} == set(KEYS)
     _assert_books_agree(stream)
 
 
-def test_a_delivery_that_kills_its_worker_uses_up_one_attempt_of_the_delivery_that_was_claimed_in_advance(
+def test_a_killed_worker_uses_up_one_attempt_of_the_delivery_claimed_in_advance(
     tenant: Tenant, stream: EventStream, destination: Watched
 ) -> None:
     _queue(tenant, *KEYS)

@@ -56,7 +56,7 @@ def test_deletions_above_the_threshold_are_staged_and_delivered_in_order_after_a
     assert (stream.held_since, stream.held_reason) == (None, "")
 
 
-def test_a_probe_or_resuming_the_stream_does_not_release_staged_deletions(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_neither_a_probe_nor_resuming_the_stream_releases_staged_deletions(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     set_guard(tenant_id=tenant.pk, stream_id=stream.pk, threshold=0)
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="the destination is away")
     append_deletions(tenant, "a")

@@ -115,7 +115,7 @@ def test_a_failed_delivery_raises_retry_later_with_the_remaining_delay(
     assert 6.0 < raised.value.seconds <= 7.0
 
 
-def test_after_a_failure_with_a_long_delay_no_message_is_sent_because_the_sweeper_finds_the_lane(
+def test_a_failure_with_a_long_delay_sends_no_message(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, sent: list[tuple[object, ...]]
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [31.0]

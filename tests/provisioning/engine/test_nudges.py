@@ -37,7 +37,7 @@ def _app(url: str) -> Celery:
     return app
 
 
-def test_a_hanging_broker_does_not_block_the_caller_and_no_further_nudges_are_sent_for_a_while(
+def test_a_hanging_broker_does_not_block_the_caller_and_stops_nudges_for_a_while(
     silent_broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nudges, "current_app", _app(silent_broker))
@@ -91,7 +91,7 @@ def test_no_message_is_sent_if_nudges_are_disabled(settings: Settings, monkeypat
     assert nudges._nudgers == {}
 
 
-def test_a_few_lanes_get_one_message_each_and_many_lanes_share_a_limited_number_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_lanes_get_one_message_each_and_many_lanes_share_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[str] = []
     monkeypatch.setattr(nudges, "send", lambda _task, _stream, key: sent.append(key))
 

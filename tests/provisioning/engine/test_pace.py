@@ -74,9 +74,7 @@ def pace(action: Action, rate: float | None = 1, **more: Any) -> Pace:
     return Pace(action.pk, rate, may_be_put_off=True, **more)
 
 
-def test_the_doubt_about_a_create_without_a_response_is_kept_if_the_limit_prevents_the_lookup(
-    tenant: Tenant, database_connection: Connection
-) -> None:
+def test_the_doubt_about_a_create_is_kept_if_the_limit_prevents_the_lookup(tenant: Tenant, database_connection: Connection) -> None:
     def lost(request: Received) -> Wire:
         take_every_token(Action.objects.of(tenant.pk).get())
         connection.close()
@@ -134,7 +132,7 @@ def test_a_run_that_may_have_written_is_not_postponed(tenant: Tenant, database_c
         assert (failed.error_class, "requests per second" in failed.error_message) == ("transient", True)
 
 
-def test_retry_after_pauses_the_requests_for_every_user(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_retry_after_header_pauses_the_requests_for_every_user(tenant: Tenant, database_connection: Connection) -> None:
     with misbehaving_server(by_verb(POST=scim_error(429, **{"Retry-After": "120"}))) as server:
         stream = enabled_stream(tenant, server, rate=100)
         for name in ("anna", "bert"):
@@ -197,7 +195,7 @@ def test_postponed_deliveries_get_times_one_after_another_within_a_limited_time(
     assert 300 < refused.value.seconds < 1000
 
 
-def test_a_trial_waits_a_limited_time_for_a_token_and_then_fails_with_an_error_that_names_the_delay(tenant: Tenant) -> None:
+def test_a_trial_waits_a_limited_time_for_a_token_and_then_fails(tenant: Tenant) -> None:
     action = new_action(tenant)
     of_person = Pace(action.pk, 1.0, may_be_put_off=False)
     of_person.take("GET", 10.0)

@@ -69,7 +69,7 @@ def known(person: User, **attributes: Any) -> dict[str, Any]:
     return user("7", externalId=person.user_id, userName="ada@example.test", **attributes)
 
 
-def test_the_preview_of_an_update_shows_the_request_and_the_difference_and_writes_nothing(person: User) -> None:
+def test_the_preview_of_an_update_shows_the_difference_and_writes_nothing(person: User) -> None:
     there = known(person, displayName="Before")
     handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), PUT=scim_error(400))
     with misbehaving_server(handler) as server:
@@ -146,7 +146,7 @@ def test_a_response_that_is_not_json_is_shown_as_a_note(person: User) -> None:
     assert "invalid response shape" in shown.notes[0]
 
 
-def test_a_dry_run_requires_the_action_and_with_the_current_profile_also_the_user(
+def test_a_dry_run_fails_without_the_action_or_without_the_user_for_the_current_profile(
     person: User, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     with misbehaving_server(by_verb(GET=scim_error(400))) as server:

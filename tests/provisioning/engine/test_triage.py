@@ -126,7 +126,7 @@ def test_an_ignored_kind_of_failure_can_be_reopened(tenant: Tenant, stream: Even
     assert bury(tenant, stream, recorder, "user:b").state == "open"
 
 
-def test_a_redelivered_event_that_fails_with_an_ignored_kind_of_failure_becomes_an_ignored_dead_letter_again(
+def test_a_redelivered_event_that_fails_with_an_ignored_kind_is_ignored_again(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
@@ -149,7 +149,7 @@ def test_a_decision_that_ends_in_the_past_or_names_no_kind_of_failure_is_refused
         ignore(letter)
 
 
-def test_retention_deletes_ignored_dead_letters_and_keeps_open_and_acknowledged_dead_letters(
+def test_retention_deletes_ignored_dead_letters_but_no_open_or_acknowledged_one(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = {state: bury(tenant, stream, recorder, f"user:{state}") for state in ("open", "acknowledged", "ignored")}

@@ -84,15 +84,15 @@ def test_missing_attributes_are_omitted() -> None:
 
 
 @pytest.mark.parametrize(("blocked", "active"), [(True, False), (False, True), (None, True), ("true", True), (1, True)])
-def test_a_user_is_inactive_only_if_blocked_is_exactly_true(blocked: Any, active: bool) -> None:
+def test_a_user_is_inactive_only_if_the_member_blocked_is_exactly_true(blocked: Any, active: bool) -> None:
     assert mapped({**ANNA, "blocked": blocked})["active"] is active
 
 
-def test_a_user_is_active_if_blocked_is_absent() -> None:
+def test_a_user_is_active_if_the_member_blocked_is_absent() -> None:
     assert mapped({"user_id": "x"})["active"] is True
 
 
-def test_schemas_contains_the_enterprise_urn_only_if_the_extension_has_a_value() -> None:
+def test_the_member_schemas_contains_the_enterprise_urn_only_if_the_extension_has_a_value() -> None:
     table = parse_table(None, enterprise=True)
     assert mapped(ANNA, table)["schemas"] == [USER]
     with_values = mapped({**ANNA, "app_metadata": {"department": "Tours", "manager_id": "7", "cost_center": ""}}, table)

@@ -48,7 +48,7 @@ def test_scim_max_retries_sets_how_often_a_failed_request_is_repeated(retries: s
         assert len(server.received) == tries == len(ran.exchanges)
 
 
-def test_a_create_whose_response_was_lost_is_found_and_not_repeated() -> None:
+def test_a_user_whose_create_response_was_lost_is_found_and_not_created_again() -> None:
     created: list[Received] = []
 
     def answer(request: Received) -> Wire:
@@ -83,7 +83,7 @@ def test_a_create_without_a_response_stays_in_doubt_if_the_lookup_fails(lookup: 
         assert isinstance(run_event(server.base_url, "user.deleted", links=links).failed, DeletionInDoubt)
 
 
-def test_a_create_whose_response_an_earlier_attempt_lost_is_found_before_a_second_post() -> None:
+def test_a_user_that_an_earlier_attempt_created_is_found_before_a_second_post() -> None:
     with misbehaving_server(by_verb(POST=CREATED, GET=ANNA_THERE)) as server:
         assert run_event(server.base_url, attempt=2).reason == "created by an earlier attempt"
         assert server.lines == ["GET /Users"]
@@ -98,13 +98,13 @@ def test_a_second_attempt_sends_a_post_if_only_an_unlinked_account_has_the_name(
         assert server.lines == [*lookup_and_probe, "POST /Users", *lookup_and_probe]
 
 
-def test_a_refused_request_without_side_effects_is_retried_without_a_lookup() -> None:
+def test_a_refused_request_without_side_effects_is_repeated_without_a_lookup() -> None:
     with misbehaving_server(sequence(scim_error(503), CREATED)) as server:
         assert run_event(server.base_url).reason == "created"
         assert server.lines == ["POST /Users", "POST /Users"]
 
 
-def test_a_delete_whose_response_was_lost_counts_as_deleted() -> None:
+def test_a_user_counts_as_deleted_if_the_response_to_the_delete_was_lost() -> None:
     with misbehaving_server(by_verb(GET=ANNA_THERE, DELETE=sequence(HANG_UP, scim_error(404)))) as server:
         assert run_event(server.base_url, "user.deleted").reason == "deleted"
 
@@ -118,7 +118,7 @@ def test_a_delete_whose_response_was_lost_counts_as_deleted() -> None:
     ],
     ids=["seconds", "huge", "date"],
 )
-def test_a_long_retry_after_ends_the_run_and_delays_the_next_attempt(value: Callable[[], str], asked: float) -> None:
+def test_a_long_retry_after_header_ends_the_run_and_delays_the_next_attempt(value: Callable[[], str], asked: float) -> None:
     with misbehaving_server(sequence(scim_error(429, **{"Retry-After": value()}))) as server:
         ran = run_event(server.base_url)
         assert ran.failed.kind == "transient"
@@ -135,7 +135,7 @@ def test_the_run_waits_as_long_as_a_short_retry_after_header_requests() -> None:
 
 
 @pytest.mark.parametrize("value", ["garbage", "-5", "1.5", "", "Mon, 99 Foo 2026"])
-def test_an_invalid_retry_after_is_ignored(value: str) -> None:
+def test_an_invalid_retry_after_header_is_ignored(value: str) -> None:
     with misbehaving_server(sequence(scim_error(429, **{"Retry-After": value}), CREATED)) as server:
         assert run_event(server.base_url).reason == "created"
 

@@ -135,7 +135,7 @@ def test_the_valid_responses_to_a_delete_are_200_202_and_204(status: int) -> Non
         (599, "transient", 2),
     ],
 )
-def test_the_status_of_a_create_determines_the_failure_class_and_the_retries(status: int, kind: str, tries: int) -> None:
+def test_the_status_of_a_create_determines_the_failure_class_and_the_repeats(status: int, kind: str, tries: int) -> None:
     handler = by_verb(POST=scim_error(status, "tooMany", Location="http://127.0.0.1:9/elsewhere"), GET=NOTHING)
     with misbehaving_server(handler) as server:
         ran = run_event(server.base_url)

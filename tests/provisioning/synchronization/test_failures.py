@@ -163,7 +163,7 @@ def test_a_dry_run_sends_only_lookups(
     assert {request.verb for request in wrong.received} == {"GET"}
 
 
-def test_three_consecutive_refusals_stop_the_job_and_their_users_are_retried(
+def test_three_consecutive_refusals_stop_the_job_and_their_users_are_examined_again(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     users(database_connection, 5)
@@ -181,7 +181,7 @@ def test_three_consecutive_refusals_stop_the_job_and_their_users_are_retried(
     assert (work_on(job).status, outcomes_of(job), job.status_details) == ("completed", {"created": 5}, "")
 
 
-def test_the_job_waits_for_the_retry_after_of_a_busy_server(
+def test_the_job_waits_as_long_as_a_busy_server_requests(
     tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
 ) -> None:
     users(database_connection, 2)

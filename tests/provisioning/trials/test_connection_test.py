@@ -396,7 +396,7 @@ def test_a_user_created_with_an_invalid_response_is_found_and_deleted(make_actio
     assert server.users == {}
 
 
-def test_an_action_has_at_most_one_running_test_and_a_lost_test_does_not_prevent_the_next(action: Action) -> None:
+def test_an_action_has_at_most_one_running_test_that_is_not_lost(action: Action) -> None:
     running = TrialFactory.create(action=action)
     with pytest.raises(Conflict, match="running"):
         probed(action)

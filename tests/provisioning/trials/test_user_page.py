@@ -122,9 +122,7 @@ def test_an_auditor_sees_the_sections_without_buttons(tenant: Tenant, ada: User)
     assert browser_of(new_staff(tenant, role="auditor")).get(place(ada, "provision")).status_code == 403
 
 
-def test_the_timeline_shows_each_event_with_its_deliveries_and_links_to_the_event_and_the_deliveries(
-    browser: Client, stream: EventStream, ada: User
-) -> None:
+def test_the_timeline_shows_and_links_each_event_with_its_deliveries(browser: Client, stream: EventStream, ada: User) -> None:
     update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"nickname": "Countess"})
     number_tenant(ada.tenant_id)
     dispatch.dispatch_stream(stream.pk)

@@ -55,7 +55,7 @@ def run(action: Action, user: User, *, dry_run: bool) -> TrialReport:
     return run_for_user(deployed(action), user_id=user.user_id, actor="somebody", dry_run=dry_run)
 
 
-def test_a_dry_run_shows_every_step_and_the_difference_and_writes_nothing(action: Action, anna: User, server: RealServer) -> None:
+def test_a_dry_run_shows_every_step_with_the_difference_and_writes_nothing(action: Action, anna: User, server: RealServer) -> None:
     existing = server.add(externalId=anna.user_id, userName="old@example.test", title="Boss", name={"givenName": "Anna"})
     report = run(action, anna, dry_run=True)
     assert [step.name for step in report.steps.taken] == ["connect", "scope", "look_up", "match", "map", "write"]
@@ -121,9 +121,7 @@ def test_no_delivery_of_a_user_starts_while_a_run_locks_the_lanes_of_the_user(
     assert Delivery.objects.get(stream_id=stream.pk, event_type="user.updated").state == "delivered"
 
 
-def test_lanes_that_a_killed_process_has_locked_become_free_and_their_deliveries_use_no_additional_attempt(
-    action: Action, stream: EventStream, anna: User
-) -> None:
+def test_lanes_of_a_killed_process_become_free_and_use_no_additional_attempt(action: Action, stream: EventStream, anna: User) -> None:
     deliver(anna.tenant, stream)
     key = f"user:{anna.user_id}"
     hold = held_lanes([stream.pk], tenant_id=action.tenant_id, key=key, seconds=0.0)
@@ -145,7 +143,7 @@ def test_a_draft_can_be_run_only_as_a_dry_run(action: Action, anna: User, server
     assert server.users() == []
 
 
-def test_an_unknown_user_and_a_user_of_a_connection_outside_the_allow_list_cannot_be_provisioned(
+def test_an_unknown_user_or_a_user_of_a_refused_connection_cannot_be_provisioned(
     make_action: Callable[..., Action], anna: User, server: RealServer
 ) -> None:
     action = make_action(server.base_url, secrets={"SCIM_CONNECTION_ALLOWLIST": "staff"})
