@@ -1,4 +1,4 @@
-"""Nudges: messages after which workers query for work. A nudge contains no event. The sweeper replaces lost nudges.
+"""Nudges: messages that make workers query the database for work. A nudge contains no event. The sweeper replaces lost nudges.
 
 `post` passes the message to a thread of this process and returns immediately. The numberer and web requests use `post`, because a broker
 that hangs blocks a publisher for seconds. `send` publishes synchronously. Neither function raises an exception.
@@ -27,7 +27,7 @@ READ_PROBE = "provisioning.read_probe"
 ALERT = "provisioning.alert"
 TRY = "provisioning.try_event"
 
-# Seconds without publishing after a failure, because each attempt to publish may block for two seconds.
+# After a failure, nothing is published for this many seconds, because each attempt to publish may block for two seconds.
 _PAUSE_SECONDS = 30.0
 # The queue of the process reaches this size only while the broker is unreachable. Then further messages are dropped, and the sweeper later
 # sends new messages for the same work.
@@ -35,8 +35,8 @@ _MOST_WAITING = 10_000
 # Seconds that the thread of a busy process waits before it publishes again. Equal nudges that wait during this time are sent once.
 _ROUND_SECONDS = 0.01
 
-# The first lanes get one message each, so that all idle workers start. The other lanes share messages, because one message per lane would
-# cost more than the delivery: a turn processes many lanes, and at its end sends one message if lanes are left.
+# The first lanes get one message each, so that all idle workers start. The other lanes share messages: a turn processes many lanes, and at
+# its end sends one message if lanes are left. One message per lane would cost more than the delivery.
 FIRST_MESSAGES = 8
 _LANES_PER_MESSAGE = 20
 
@@ -62,7 +62,7 @@ def send(task: str, *arguments: str, countdown: float | None = None) -> bool:
 
 
 def send_into(stream_id: str, keys: list[str]) -> None:
-    """Send messages for the due lanes `keys` of one stream: one message for each of the first lanes, and fewer for the rest."""
+    """Send messages for the due lanes `keys` of one stream: each of the first lanes gets its own message, the others share messages."""
     for key in keys[:FIRST_MESSAGES] + keys[FIRST_MESSAGES::_LANES_PER_MESSAGE]:
         send(DELIVER, stream_id, key)
 

@@ -14,7 +14,7 @@ from foundation.database.statements import execute, fetch_all
 from identity.stopped_tenants import STOPPED_TENANTS
 
 BATCH = 2000
-# Clients can read executions, both attempts and trials, for this time.
+# Clients can read executions for this many days. An execution is an attempt or a trial.
 TRIALS_KEPT_DAYS = 10
 
 _IS_RUNNING = f"tenant_id NOT IN ({STOPPED_TENANTS})"
@@ -77,7 +77,7 @@ _DAY = 86400.0
 
 
 def prune() -> int:
-    """Apply every retention; return the number of deleted deliveries."""
+    """Delete everything that is older than its retention; return the number of deleted deliveries."""
     _until_done(_clear_bodies)
     execute(_EXPIRED_KINDS)
     execute(_OLD_TRIALS, [TRIALS_KEPT_DAYS * _DAY])

@@ -66,7 +66,7 @@ def run_action(
     links: RunLinks,
     allow_named_deletion: Callable[[str], None] = lambda user_id: None,
 ) -> ActionOutcome:
-    """Run the action for one event within `deadline_seconds`; `attempt` counts from 1 over the life of the delivery.
+    """Run the action for one event within `deadline_seconds`; `attempt` counts all attempts of the delivery from 1.
 
     `links` reads the account links of the event's user; the outcome or the exception contains the links that changed. Raises a subclass of
     `ActionError` for every failure, with the log lines and exchanges attached. `Misconfigured` means that the stream must be held. Raises

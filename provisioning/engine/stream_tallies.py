@@ -16,7 +16,7 @@ from foundation.database.statements import execute
 from provisioning.actions.pace import NoTurn
 from provisioning.runs.outcomes import Claim, Failure, Success
 
-# Upper bounds in seconds. An attempt ends at DELIVERY_BUDGET_SECONDS.
+# Upper bounds of the buckets of durations, in seconds. An attempt ends after DELIVERY_BUDGET_SECONDS at the latest.
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SUM_NAME = "milliseconds"
 BUCKET_NAMES = (*(f"le {bound:g}" for bound in BOUNDS), "le +Inf")

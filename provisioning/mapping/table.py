@@ -60,7 +60,7 @@ class MappingRow:
     enabled: bool = True
 
 
-# The rows of the table in the spec, "Outbound SCIM user mapping", in the same order.
+# The rows of the table in the section "Outbound SCIM user mapping" of the spec, in the same order.
 DEFAULT_TABLE: tuple[MappingRow, ...] = (
     MappingRow("externalId", "user_id"),
     MappingRow("active", "!blocked"),
@@ -72,7 +72,7 @@ DEFAULT_TABLE: tuple[MappingRow, ...] = (
     MappingRow("displayName", "name"),
     MappingRow("nickName", "nickname"),
     MappingRow('phoneNumbers[type eq "work"].value', "user_metadata.phone"),
-    # Spec, rule 2: the rows of the Enterprise User extension exist but are disabled; tenants can enable these rows and change their source
+    # The rows of the Enterprise User extension exist but are disabled (spec, rule 2); tenants can enable these rows and change their source
     # expressions.
     MappingRow(f"{ENTERPRISE_USER}:employeeNumber", "app_metadata.employee_number", enabled=False),
     MappingRow(f"{ENTERPRISE_USER}:costCenter", "app_metadata.cost_center", enabled=False),

@@ -31,8 +31,8 @@ class Fitting:
     def at(self, path: ScimPath, value: Any) -> Any:
         """Return the value to set at the path, converted to the type of its attribute; None if there is nothing to send.
 
-        The result is a list in two cases. The path names a whole list (`emails`). Or the path names a part and no type of the elements
-        (`emails.value`), and the value is a list.
+        The result is a list in two cases: if the path names a whole list (`emails`), or if the value is a list and the path names a part
+        without a type of the elements (`emails.value`).
         """
         described = path.part if path.leaf else path.described
         if type(value) is str and described is not None and described.kind == "string":

@@ -61,7 +61,7 @@ class AccountLink(models.Model):
         return self.is_suspect or (is_created and not (self.user_names or self.user_name or self.created_there))
 
 
-# Selects suspects, and links that come from a recorded create without a user name, because the server may have reassigned the linked id.
+# Selects suspects, and links that come from a recorded create without a user name: the server may have reassigned the id of such a link.
 UNCONFIRMED = models.Q(is_suspect=True) | models.Q(
     ~models.Q(remote_id=""), origin=AccountLink.Origin.CREATED, ended=None, user_names=[], user_name="", created_there=""
 )

@@ -15,7 +15,7 @@ TIMEOUT_MS = "SCIM_TIMEOUT_MS"
 MAX_RETRIES = "SCIM_MAX_RETRIES"
 CONNECTION_ALLOWLIST = "SCIM_CONNECTION_ALLOWLIST"
 REQUIRED = (BASE_URL, BEARER_TOKEN)
-# Stored with the secrets, but not masked, because these numbers and names also occur in other texts of the stored exchanges.
+# These values are stored with the secrets, but not masked, because the numbers and names also occur in other texts of stored exchanges.
 NOT_CONFIDENTIAL = frozenset({TIMEOUT_MS, MAX_RETRIES, CONNECTION_ALLOWLIST})
 
 DEFAULT_TIMEOUT_MS = 1500

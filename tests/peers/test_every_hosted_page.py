@@ -121,7 +121,7 @@ def test_a_page_is_complete_in_each_width_color_scheme_and_language(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page_about_too_many_requests_is_complete_and_uses_the_language_of_the_browser(
+def test_the_page_about_too_many_requests_uses_the_language_of_the_browser(
     world: World, flooded: str, language: str, pictures: Path | None
 ) -> None:
     walk = Walk(replace(world, service=flooded), language, has_script=True, pictures=pictures)

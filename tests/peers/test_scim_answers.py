@@ -179,7 +179,7 @@ def test_9_a_short_or_invalid_waiting_time_repeats_the_request_within_the_attemp
 
 
 @pytest.mark.parametrize("mangle", [without_id, with_number_id, as_page, empty])
-def test_10_a_creation_with_an_invalid_response_fails_and_the_next_attempt_finds_the_user(
+def test_10_the_attempt_after_an_invalid_response_to_a_creation_finds_the_user(
     server: RealServer, relay: Relay, front: MisbehavingServer, mangle: Mangler
 ) -> None:
     relay.after["POST"] = [mangle]

@@ -25,7 +25,7 @@ with running("scim2-server") as server:
 """
 
 
-def test_server_ends_with_the_test_run_that_started_it_even_if_the_run_is_killed() -> None:
+def test_a_server_ends_with_its_test_run_even_if_the_run_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, stdout=subprocess.PIPE, env=dict(os.environ)) as run:
         assert run.stdout is not None
         base_url = json.loads(run.stdout.readline())

@@ -109,7 +109,7 @@ def test_the_page_of_a_dead_letter_names_the_error_and_can_redeliver_it(page: Pa
     assert page.complaints == []
 
 
-def test_a_login_is_in_the_sign_in_log_and_its_session_is_on_the_page_of_the_user(page: Page, world: AdminWorld) -> None:
+def test_a_login_is_in_the_sign_in_log_and_on_the_page_of_the_user(page: Page, world: AdminWorld) -> None:
     go(page, "Sign-in log")
     assert "Shop" in page.evaluate(f"{row_of('Ada Lovelace')}.innerText")
     go(page, "Users")

@@ -39,7 +39,7 @@ def test_a_missing_secret_holds_the_stream_before_any_other_check(name: str) -> 
         {"odd": True},
     ],
 )
-def test_a_malformed_event_is_skipped_and_its_log_line_lists_the_top_level_names(message: dict[str, Any]) -> None:
+def test_the_log_line_of_a_skipped_malformed_event_lists_its_members(message: dict[str, Any]) -> None:
     ran = run_without_requests(message=message)
     assert ran.reason == "malformed event"
     assert [(line["level"], line["fields"]["keys"]) for line in ran.lines] == [("warning", ", ".join(sorted(message)))]

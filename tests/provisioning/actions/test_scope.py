@@ -64,7 +64,7 @@ def test_a_scope_whose_result_is_not_a_boolean_fails(value: Any) -> None:
         is_in_scope({"app_metadata": {"vip": value}}, "app_metadata.vip")
 
 
-def test_a_scope_without_a_result_for_the_user_fails_and_the_error_quotes_no_value() -> None:
+def test_the_error_of_a_scope_without_a_result_quotes_no_value() -> None:
     with pytest.raises(DataFailure, match="cannot be evaluated for this user") as raised:
         is_in_scope({"email": 17, "name": "Anna Berg"}, "contains(email, 'x')")
     assert "17" not in str(raised.value)

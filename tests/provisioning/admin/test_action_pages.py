@@ -277,7 +277,7 @@ def test_no_page_finds_a_user_of_another_tenant(browser: Client, action: Action)
         assert "The user does not exist." in browser.post(page(action, "mapping"), table_of(ROWS, preview="1", user=user)).content.decode()
 
 
-def test_an_action_with_an_entry_point_has_no_mapping_page_and_no_connection_test(browser: Client, tenant: Tenant) -> None:
+def test_an_action_with_an_entry_point_has_neither_mapping_nor_connection_test(browser: Client, tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     own = create_action(tenant_id=tenant.pk, name="own", entry_point_path=path)
     assert browser.get(page(own, "mapping")).status_code == 404

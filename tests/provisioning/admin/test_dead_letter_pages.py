@@ -402,7 +402,7 @@ def test_consecutive_failures_are_shown_before_a_bulk_redelivery(
     assert "The last 7 deliveries of this stream failed." in browser.get(place("redelivery"), {"stream_id": stream.pk}).content.decode()
 
 
-def test_the_page_offers_the_streams_of_the_listed_dead_letters_if_no_stream_is_selected(
+def test_the_page_offers_the_streams_of_the_dead_letters_if_none_is_selected(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a")

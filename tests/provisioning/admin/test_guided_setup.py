@@ -277,7 +277,7 @@ def test_the_overview_needs_no_query_for_each_setup(
         assert text_of(browser.get(BEGIN)).count("Discard") == 9
 
 
-def test_each_value_of_the_overview_names_its_column_because_a_phone_shows_rows_as_cards(browser: Client, tenant: Tenant) -> None:
+def test_each_value_of_the_overview_names_its_column_for_phones(browser: Client, tenant: Tenant) -> None:
     make_setups(tenant, 1)
 
     (table,) = re.findall(r'<table class="cards">.*?</table>', text_of(browser.get(BEGIN)), re.DOTALL)

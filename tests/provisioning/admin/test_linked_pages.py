@@ -93,7 +93,7 @@ def test_the_headings_name_the_event_and_its_user(browser: Client, user: User) -
         assert "<h1>user.<wbr>created for ada@example.test</h1>" in browser.get(places[name]).content.decode(), name
 
 
-def test_the_page_of_a_dead_letter_names_the_failed_change_the_reason_and_the_fix(browser: Client, user: User) -> None:
+def test_the_page_of_a_dead_letter_names_the_change_the_reason_and_the_fix(browser: Client, user: User) -> None:
     verdict = browser.get(pages_of(user)["letter"]).context["verdict"]
 
     assert verdict.what == "userName is taken"
@@ -101,7 +101,7 @@ def test_the_page_of_a_dead_letter_names_the_failed_change_the_reason_and_the_fi
     assert verdict.advice.startswith("Compare the sent resource with the response")
 
 
-def test_the_page_of_a_dead_letter_of_a_held_stream_says_that_a_redelivery_waits(browser: Client, user: User, stream: EventStream) -> None:
+def test_the_page_of_a_dead_letter_says_that_a_redelivery_waits_for_the_hold(browser: Client, user: User, stream: EventStream) -> None:
     held = {"held_since": timezone.now(), "held_reason": "Token refused."}
     EventStream.objects.of(stream.tenant_id).filter(pk=stream.pk).update(**held)
 
@@ -110,7 +110,7 @@ def test_the_page_of_a_dead_letter_of_a_held_stream_says_that_a_redelivery_waits
     assert verdict.advice.endswith("A redelivery waits, because the stream is held: Token refused.")
 
 
-def test_the_page_of_a_waiting_delivery_of_a_held_stream_says_what_it_waits_for(browser: Client, user: User, stream: EventStream) -> None:
+def test_the_page_of_a_waiting_delivery_names_the_hold_of_its_stream(browser: Client, user: User, stream: EventStream) -> None:
     delivery = Delivery.objects.get(key=f"user:{user.user_id}")
     browser.post(reverse("admin:provisioning_deadletter_action", args=(delivery.dead_letter.pk, "redeliver")), {"reason": ""})
     held = {"held_since": timezone.now(), "held_reason": "Token refused."}
@@ -171,7 +171,7 @@ def test_staff_without_the_permission_see_the_name_of_the_stream_without_a_link(
         ("delivery", "letter", "provisioning.{}_deadletter"),
     ],
 )
-def test_a_page_has_no_link_and_no_button_to_a_page_that_the_account_may_not_see(
+def test_a_page_does_not_lead_to_pages_that_the_account_may_not_see(
     browser: Client, user: User, monkeypatch: pytest.MonkeyPatch, start: str, other: str, permission: str
 ) -> None:
     take_from_administrators(monkeypatch, permission.format("view"), permission.format("change"))

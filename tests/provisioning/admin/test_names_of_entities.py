@@ -249,7 +249,7 @@ def test_the_page_of_an_event_leaves_out_fields_that_have_no_value(browser: Clie
     assert "field-others" in joined
 
 
-def test_the_page_of_an_event_links_to_its_entry_in_the_log_while_the_log_has_it(browser: Client, company: Organization) -> None:
+def test_the_page_of_an_event_links_to_its_log_entry_while_that_exists(browser: Client, company: Organization) -> None:
     entry = entry_of("organization", company, "organization.created")
     place = page_of_row(entry.event)
     assert f'<a href="{page_of_row(entry)}">Position {entry.position}</a>' in text_of(browser, place)

@@ -187,7 +187,7 @@ def test_the_number_of_queries_of_the_confirmation_does_not_grow_with_the_dead_l
     assert asked[0] == asked[1] <= 3
 
 
-def test_the_page_of_a_redelivery_job_says_that_its_events_wait_on_a_held_stream(
+def test_the_page_of_a_redelivery_job_says_that_its_events_wait_for_the_hold(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     bury(tenant, stream, recorder, "user:a", "user:b")

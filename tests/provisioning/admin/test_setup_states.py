@@ -128,9 +128,7 @@ def test_saving_the_server_without_a_change_keeps_the_tests_valid(browser: Clien
     assert states_in(browser, action) == ["Done", "Done", "To do", "To do", "To do"]
 
 
-def test_the_link_to_the_next_step_is_the_main_button_only_after_the_test_has_passed(
-    browser: Client, tenant: Tenant, server: RealServer
-) -> None:
+def test_the_next_step_is_the_main_button_only_after_the_test_has_passed(browser: Client, tenant: Tenant, server: RealServer) -> None:
     action = begun(browser, tenant, server.base_url)
     before = browser.get(place("test", action)).context["is_next_primary"]
 

@@ -38,7 +38,7 @@ def text_of(browser: Client, address: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", page.partition('id="content"')[2]).split())
 
 
-def test_a_list_shows_the_name_of_the_stream_and_the_page_of_a_row_also_shows_its_id(browser: Client, stream: EventStream) -> None:
+def test_a_list_shows_the_name_of_the_stream_and_a_page_also_its_id(browser: Client, stream: EventStream) -> None:
     alert = AlertFactory.create(tenant_id=stream.tenant_id, stream_id=stream.pk, kind=Alert.Kind.HELD)
 
     listed = text_of(browser, reverse("admin:provisioning_alert_changelist"))

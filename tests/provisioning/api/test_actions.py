@@ -151,7 +151,7 @@ def test_changing_the_draft_does_not_change_the_deployed_version(api: Management
     assert api.get(path).json["all_changes_deployed"] is True
 
 
-def test_a_list_of_secrets_replaces_the_stored_list_and_keeps_values_that_are_not_sent(api: Management, tenant: Tenant) -> None:
+def test_a_list_of_secrets_replaces_the_stored_list_and_keeps_unsent_values(api: Management, tenant: Tenant) -> None:
     action = api.post("actions/actions", body_of()).json
     path = f"actions/actions/{action['id']}"
     changed = api.patch(path, {"secrets": [{"name": "SCIM_BEARER_TOKEN"}, {"name": "SCIM_TIMEOUT_MS", "value": "700"}]})

@@ -371,9 +371,7 @@ def test_a_lookup_that_returns_an_id_with_a_nul_character_causes_no_error(tenant
         assert deliver(tenant, stream) == ["no user to update"]
 
 
-def test_an_account_id_that_contains_a_secret_is_not_stored_when_the_user_name_changes(
-    tenant: Tenant, database_connection: Connection
-) -> None:
+def test_an_account_id_with_a_secret_is_not_stored_when_the_user_name_changes(tenant: Tenant, database_connection: Connection) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")
     echo = {"id": f"x{TOKEN}", "externalId": user.user_id, "userName": "anna@example.test"}
     with misbehaving_server(by_verb(GET=reply(200, {"Resources": [echo], "totalResults": 1}), PUT=reply(204))) as server:

@@ -176,7 +176,7 @@ def test_another_status_resets_the_count_of_403(tenant: Tenant, stream: EventStr
     assert not is_held(stream)
 
 
-def test_the_failure_that_opens_the_breaker_becomes_no_dead_letter_even_on_the_last_attempt(
+def test_a_last_attempt_that_opens_the_breaker_causes_no_dead_letter(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []
@@ -194,7 +194,7 @@ def test_the_failure_that_opens_the_breaker_becomes_no_dead_letter_even_on_the_l
     assert set(Delivery.objects.filter(stream_id=stream.pk).values_list("state", "series_attempts")) == {("todo", 0)}
 
 
-def test_a_delivery_that_runs_while_staff_hold_the_stream_does_not_become_a_dead_letter(
+def test_a_delivery_that_fails_while_staff_hold_the_stream_becomes_no_dead_letter(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []

@@ -200,7 +200,7 @@ def test_a_killed_worker_uses_up_one_attempt_of_the_delivery_claimed_in_advance(
     _assert_books_agree(stream)
 
 
-def test_an_outcome_that_is_settled_during_the_next_run_is_discarded_if_the_lease_has_ended(
+def test_an_outcome_settled_during_the_next_run_is_discarded_if_its_lease_has_ended(
     tenant: Tenant, stream: EventStream, destination: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     _queue(tenant, *KEYS)

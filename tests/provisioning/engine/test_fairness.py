@@ -85,7 +85,7 @@ def test_the_message_of_a_stream_that_must_wait_for_another_stream_is_sent_again
     assert len(recorder.taken) == 2 * TURN + 1
 
 
-def test_a_failure_during_the_turn_of_another_stream_is_retried_by_a_separate_message(
+def test_a_failure_during_the_turn_of_another_stream_gets_a_separate_message(
     tenant: Tenant, other: Tenant, recorder: Recorder, messages: list[tuple[str, ...]]
 ) -> None:
     busy, quiet = burst(tenant, 2 * TURN), burst(other, 1)
@@ -98,7 +98,7 @@ def test_a_failure_during_the_turn_of_another_stream_is_retried_by_a_separate_me
     assert messages == [(nudges.DELIVER, busy.pk, f"user:{tenant.pk}-{TURN}"), (nudges.DELIVER, quiet.pk, f"user:{other.pk}-0")]
 
 
-def test_three_streams_with_many_events_and_one_stream_with_one_event_get_turns_in_rotation(
+def test_streams_with_many_events_and_with_one_event_get_turns_in_rotation(
     tenant: Tenant, other: Tenant, recorder: Recorder, messages: list[tuple[str, ...]]
 ) -> None:
     more = [TenantFactory.create(id=f"{tenant.pk}-{name}", name=name, host=f"{name}.{tenant.pk}.example.test") for name in "cd"]

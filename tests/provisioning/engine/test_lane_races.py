@@ -111,7 +111,7 @@ def test_a_dispatch_recreates_a_lane_that_a_worker_has_just_deleted(stream: Even
     _assert_second_event_is_claimable(stream)
 
 
-def test_only_one_of_two_workers_that_claim_a_lane_at_the_same_time_gets_the_claim(tenant: Tenant, stream: EventStream) -> None:
+def test_only_one_of_two_workers_gets_the_claim_of_a_lane(tenant: Tenant, stream: EventStream) -> None:
     append_events(tenant, ["user:a"])
     dispatch.dispatch_tenant(tenant.pk)
     claims: list[object] = []

@@ -300,7 +300,7 @@ def test_a_pausing_lane_is_nudged_again_only_after_its_pause(tenant: Tenant, str
     assert later == pytest.approx(dispatch.NUDGE_GRACE_SECONDS, abs=0.5)
 
 
-def test_a_worker_continues_with_another_lane_if_the_next_event_of_its_lane_was_pruned(tenant: Tenant, stream: EventStream) -> None:
+def test_a_worker_continues_with_another_lane_if_its_next_event_was_pruned(tenant: Tenant, stream: EventStream) -> None:
     _, pruned, other = _queue(tenant, "user:a", "user:a", "user:b")
     claim = _claimed(stream)
     Event.objects.filter(pk=pruned.pk).delete()

@@ -125,7 +125,7 @@ def test_a_waiting_redelivery_has_a_copy_of_its_event_and_does_not_delay_pruning
     assert Delivery.objects.get(stream_id=stream.pk).state == Delivery.State.DELIVERED
 
 
-def test_a_held_stream_holds_back_the_events_of_its_deliveries_until_the_maximum_hold_time(
+def test_a_held_stream_holds_back_its_events_until_the_maximum_hold_time(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: object
 ) -> None:
     _old_events(tenant)
@@ -187,9 +187,7 @@ def test_a_running_attempt_in_a_disabled_stream_keeps_its_event(tenant: Tenant, 
     assert (_pruned(tenant).count, Delivery.objects.get(pk=claim.delivery_id).state) == (1, Delivery.State.DELIVERED)
 
 
-def test_a_disabled_stream_without_deliveries_does_not_delay_pruning_and_restarts_at_the_head(
-    tenant: Tenant, stream: EventStream, recorder: Recorder
-) -> None:
+def test_a_disabled_stream_without_deliveries_does_not_delay_pruning(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     disable_stream(tenant_id=tenant.pk, stream_id=stream.pk)
     _old_events(tenant)
     assert _pruned(tenant).count == EVERYTHING
@@ -212,9 +210,7 @@ def test_deliveries_continue_from_the_position_of_the_stream_after_a_restore(
     assert recorder.event_ids == [events[2].event_id]
 
 
-def test_a_stream_beyond_the_restored_head_returns_to_the_head_and_misses_no_new_event(
-    tenant: Tenant, stream: EventStream, recorder: Recorder
-) -> None:
+def test_a_stream_beyond_a_restored_head_returns_to_it_and_misses_no_event(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     """Only the log was restored to an older state.
 
     The stream and its deliveries are newer than the log. They contain positions and row ids that new events get again.

@@ -37,9 +37,7 @@ def _app(url: str) -> Celery:
     return app
 
 
-def test_a_hanging_broker_does_not_block_the_caller_and_stops_nudges_for_a_while(
-    silent_broker: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hanging_broker_blocks_no_caller_and_stops_nudges_for_a_while(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nudges, "current_app", _app(silent_broker))
     with own_time() as posting:
         nudges.dispatch_numbered("t-one", 1)

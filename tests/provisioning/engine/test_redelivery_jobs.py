@@ -127,7 +127,7 @@ def test_each_chunk_of_a_job_continues_after_the_dead_letters_of_the_previous_ch
     assert progress_of(job).under_way == len(letters)
 
 
-def test_a_job_counts_deletions_of_users_that_exist_again_and_letters_that_were_redelivered_meanwhile(
+def test_a_job_counts_the_dead_letters_that_it_does_not_redeliver(
     tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection)
@@ -149,7 +149,7 @@ def test_a_job_counts_deletions_of_users_that_exist_again_and_letters_that_were_
     assert DeadLetter.objects.get(pk=deletion.pk).state == "open"
 
 
-def test_a_job_tries_the_deletion_of_a_user_that_exists_again_only_once_and_completes(
+def test_a_job_tries_the_deletion_of_a_user_that_exists_again_only_once(
     tenant: Tenant, stream: EventStream, recorder: Recorder, database_connection: Connection
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection)

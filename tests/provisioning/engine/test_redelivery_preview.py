@@ -146,7 +146,7 @@ def test_a_response_that_is_not_json_is_shown_as_a_note(person: User) -> None:
     assert "invalid response shape" in shown.notes[0]
 
 
-def test_a_dry_run_fails_without_the_action_or_without_the_user_for_the_current_profile(
+def test_a_dry_run_fails_if_the_action_or_the_required_user_is_missing(
     person: User, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     with misbehaving_server(by_verb(GET=scim_error(400))) as server:
@@ -174,7 +174,7 @@ def test_the_page_shows_the_recorded_and_the_current_user(person: User, tenant: 
         assert shown in page
 
 
-def test_a_bulk_redelivery_shows_the_changes_of_the_first_dead_letters_before_anything_is_sent(person: User, tenant: Tenant) -> None:
+def test_a_bulk_redelivery_shows_the_changes_of_the_first_dead_letters_beforehand(person: User, tenant: Tenant) -> None:
     there = known(person, displayName="Before")
     handler = by_verb(GET=lambda request: reply(200, there) if request.path.endswith("/7") else listing(there), PUT=scim_error(400))
     browser = browser_of(new_staff(tenant))

@@ -27,7 +27,7 @@ def test_tasks_are_acknowledged_after_they_have_run_and_no_results_are_stored() 
     assert conf.get("visibility_timeout") == seconds
 
 
-def test_the_lease_of_a_lane_is_longer_than_any_turn_and_any_time_limit_of_a_task(settings: Any) -> None:
+def test_the_lease_of_a_lane_is_longer_than_any_turn_or_task(settings: Any) -> None:
     turn = delivering.TURN_SECONDS + settings.DELIVERY_BUDGET_SECONDS
     limits = [turn, app.conf.task_soft_time_limit, app.conf.task_time_limit, settings.DELIVERY_LEASE_SECONDS]
     assert [*limits, app.conf.get("visibility_timeout")] == sorted({*limits, app.conf.get("visibility_timeout")})

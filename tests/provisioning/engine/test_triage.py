@@ -65,7 +65,7 @@ def test_another_tenant_cannot_decide_about_a_dead_letter(tenant: Tenant, stream
     assert DeadLetter.objects.get(pk=letter.pk).state == "open"
 
 
-def test_a_decision_is_stored_with_actor_time_and_reason_and_applied_once(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_a_decision_is_applied_once_and_stored_with_its_actor_and_reason(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
     assert [decide(letter, "acknowledged"), decide(letter, "acknowledged", reason="again")] == [1, 0]
     letter.refresh_from_db()
@@ -80,7 +80,7 @@ def test_a_decision_is_stored_with_actor_time_and_reason_and_applied_once(tenant
     assert (letter.resolution, letter.resolved_at) == ("", None)
 
 
-def test_a_decision_does_not_change_a_dead_letter_that_is_being_redelivered_or_was_delivered(
+def test_a_decision_changes_no_dead_letter_that_is_being_redelivered_or_was_delivered(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")
@@ -138,7 +138,7 @@ def test_a_redelivered_event_that_fails_with_an_ignored_kind_is_ignored_again(
     assert (letter.state, Delivery.objects.get(pk=letter.delivery_id).state) == ("ignored", "dead")
 
 
-def test_a_decision_that_ends_in_the_past_or_names_no_kind_of_failure_is_refused(
+def test_a_decision_with_a_past_end_or_without_a_kind_of_failure_is_refused(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")

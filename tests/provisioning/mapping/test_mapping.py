@@ -92,7 +92,7 @@ def test_a_user_is_active_if_the_member_blocked_is_absent() -> None:
     assert mapped({"user_id": "x"})["active"] is True
 
 
-def test_the_member_schemas_contains_the_enterprise_urn_only_if_the_extension_has_a_value() -> None:
+def test_the_member_schemas_has_the_enterprise_urn_only_with_a_value_of_the_extension() -> None:
     table = parse_table(None, enterprise=True)
     assert mapped(ANNA, table)["schemas"] == [USER]
     with_values = mapped({**ANNA, "app_metadata": {"department": "Tours", "manager_id": "7", "cost_center": ""}}, table)

@@ -138,7 +138,7 @@ def test_the_core_urn_is_an_optional_prefix_of_an_attribute() -> None:
             table_of((f"{USER}:{name}", "email"))
 
 
-def test_an_unusable_value_removes_no_attribute_and_is_an_error_if_the_row_requires_a_value() -> None:
+def test_an_unusable_value_removes_no_attribute_and_fails_a_required_row() -> None:
     document = {**ANNA, "nickname": ["a"]}
     assert map_user(document, table_of(("nickName", "nickname"), if_empty="remove"), "update").removed == ()
     with pytest.raises(MappingFailed, match="a text is expected, not a list"):
@@ -153,7 +153,7 @@ def test_a_list_attribute_is_removed_only_if_none_of_its_elements_is_sent() -> N
 
 
 @pytest.mark.parametrize("if_empty", ["omit", "remove"])
-def test_differences_include_old_elements_that_a_sent_list_lacks_and_elements_of_a_removed_list(if_empty: str) -> None:
+def test_differences_include_elements_that_an_update_removes(if_empty: str) -> None:
     rows = (('emails[type eq "work"].value', "app_metadata.work"), ('emails[type eq "home"].value', "app_metadata.home"))
     table = table_of(*rows, if_empty=if_empty)
     there = {"userName": ANNA["email"], "externalId": ANNA["user_id"], "emails": [{"type": "home", "value": "old"}]}
@@ -212,7 +212,7 @@ def test_an_attribute_outside_its_schema_causes_a_warning() -> None:
 
 
 @given(JSON)
-def test_any_value_maps_to_any_kind_of_attribute_without_an_error_and_without_null(value: Any) -> None:
+def test_any_value_maps_to_any_kind_of_attribute_without_error_or_null(value: Any) -> None:
     paths = (
         "title",
         "profileUrl",

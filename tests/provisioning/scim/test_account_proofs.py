@@ -59,7 +59,7 @@ def test_an_account_with_an_equal_user_name_matches_only_if_the_name_is_proven()
     assert isinstance(by_user_name([NAMED], ANN, NO_LINKS), Unverifiable)
 
 
-def test_a_proven_name_does_not_match_an_account_with_another_key_or_of_another_user() -> None:
+def test_a_proven_name_matches_no_account_that_has_another_key_or_another_user() -> None:
     assert by_user_name([{**NAMED, "externalId": "hr|1"}], PROVEN, NO_LINKS) == Taken("1")
     assert by_user_name([NAMED], PROVEN, OF_ANOTHER_USER) == Taken("1")
     assert by_user_name([NAMED, {**NAMED, "id": "2"}], PROVEN, NO_LINKS) == Ambiguous(("1", "2"))

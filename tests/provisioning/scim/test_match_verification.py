@@ -65,7 +65,7 @@ def test_an_account_without_a_key_is_unverifiable_if_the_server_ignores_filters(
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_only_the_account_of_the_user_is_written_if_the_server_treats_filters_as_patterns(event_type: str) -> None:
+def test_only_the_account_of_the_user_is_written_if_filters_are_patterns(event_type: str) -> None:
     users = [user("a", externalId="database|a", userName="a@example.test"), user("b", externalId="database|anna")]
     ran, lines = run(over(users, as_pattern), event_type)
     assert ran.result is not None
@@ -106,7 +106,7 @@ def test_a_filter_on_the_key_that_returns_an_equal_user_name_proves_nothing(even
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_a_server_that_compares_user_names_with_the_key_is_refused_without_a_test_of_its_filters(event_type: str) -> None:
+def test_a_server_that_compares_user_names_with_the_key_needs_no_test_of_its_filters(event_type: str) -> None:
     by_name = over([user("1", userName="database|anna")], lambda attribute, value, item: bool(item["userName"] == value))
     ran, lines = run(by_name, event_type)
     assert "compares userName" in str(ran.failed)
@@ -158,7 +158,7 @@ def test_a_lookup_by_user_name_never_matches_an_account_with_another_correlation
     assert lines == ["GET /Users", "GET /Users"]
 
 
-def test_a_user_without_a_user_name_cannot_be_found_if_the_filter_on_the_key_is_refused() -> None:
+def test_a_user_without_a_name_cannot_be_found_if_the_filter_on_the_key_is_refused() -> None:
     ran, lines = run(refusing_external_id([]), "user.deleted", document={"user_id": "database|anna"})
     assert (ran.failed.kind, lines) == ("data", ["GET /Users"])
     assert "no userName to fall back on" in str(ran.failed)

@@ -204,7 +204,7 @@ def test_a_missing_user_does_not_match_another_user(kind: type[PeculiarServer], 
     assert (server.users, server.strangers) == ({item["id"]: item for item in STRANGERS}, STRANGERS)
 
 
-def test_a_conflict_without_a_type_is_resolved_if_the_account_with_the_name_has_our_key() -> None:
+def test_a_conflict_without_a_type_is_resolved_if_the_account_has_our_key() -> None:
     server = FindsNothing()
     with misbehaving_server(server) as running:
         assert run_event(running.base_url).reason == "created"

@@ -158,7 +158,7 @@ def test_a_second_attempt_looks_the_user_up_before_it_sends_a_post(scim_server: 
     assert ran.result.status == "delivered"
 
 
-def test_the_user_name_of_a_foreign_account_causes_a_data_failure_and_no_change_to_the_account(scim_server: RealServer) -> None:
+def test_a_user_name_that_a_foreign_account_has_causes_a_data_failure(scim_server: RealServer) -> None:
     stranger = scim_server.add(userName="anna@example.test", externalId="hr|17", displayName="Somebody else")
     ran = run_event(scim_server.base_url)
     assert isinstance(ran.failed, Conflict)
@@ -166,7 +166,7 @@ def test_the_user_name_of_a_foreign_account_causes_a_data_failure_and_no_change_
     assert scim_server.users() == [stranger]
 
 
-def test_adoption_links_an_account_without_a_key_that_has_the_verified_address_of_the_user(scim_server: RealServer) -> None:
+def test_adoption_links_an_account_with_the_verified_address_and_without_a_key(scim_server: RealServer) -> None:
     existing = scim_server.add(userName="Anna@example.test", displayName="From the old directory")
     ran = run_event(scim_server.base_url, options={"adopt_on_conflict": True})
     found = scim_server.user("database|anna")

@@ -247,7 +247,7 @@ def test_a_renamed_user_is_found_on_a_server_that_does_not_store_keys() -> None:
 
 @pytest.mark.parametrize("key_filter", ["refused", "nothing", "exact"])
 @pytest.mark.parametrize(("keys", "created"), [("echoed", "real"), ("dropped", "rounded"), ("echoed", "rounded")])
-def test_a_link_stays_valid_if_a_response_echoes_data_that_the_server_does_not_store(key_filter: str, keys: str, created: str) -> None:
+def test_a_link_stays_valid_if_a_response_echoes_unstored_data(key_filter: str, keys: str, created: str) -> None:
     server, links = BadServer(Manners(key_filter=key_filter, keys=keys, created=created)), MemoryLinks()
     renamed = {**ANN, "email": "new@example.test"}
     changes = [("user.updated", renamed), ("user.updated", {**renamed, "name": "New"}), ("user.deleted", renamed)]
@@ -287,7 +287,7 @@ CHANGES = (("user.updated", SECOND), ("user.deleted", SECOND))
 
 @pytest.mark.parametrize("created", ["real", "constant", "absent", "unsteady"])
 @pytest.mark.parametrize("other", ["acme", "another"])
-def test_an_account_of_one_user_is_not_assigned_to_another_user_with_the_same_proven_name(created: str, other: str) -> None:
+def test_an_account_is_not_assigned_to_a_second_user_with_the_same_proven_name(created: str, other: str) -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped", created=created)), MemoryLinks()
     assert _life(server, links, ("user.created", FIRST)) == ["created"]
     options = {"adopt_on_conflict": True}
@@ -461,7 +461,7 @@ def test_a_confirmed_suspect_finds_its_account_with_any_kind_of_creation_time(cr
     assert _life(server, links, ("user.updated", ann), ("user.deleted", ann), mapping=CHOSEN_KEY) == ["updated", "deleted"]
 
 
-def test_a_user_of_a_second_tenant_with_the_same_id_deletes_no_account_if_keys_are_hidden() -> None:
+def test_a_user_with_an_id_of_another_tenant_deletes_no_account_if_keys_are_hidden() -> None:
     server, links = BadServer(Manners(keys="hidden")), MemoryLinks()
     server.begin("one database|ann", Fate())
     run_event(BASE_URL, "user.created", ANN, links=links, sender=server, at=links.at(1, tenant_id="one", action_id="one"))

@@ -104,7 +104,7 @@ def test_a_dry_run_reports_that_a_new_user_name_is_taken(
 
 
 @pytest.mark.parametrize(("match", "verified"), [("userName", False), ("none", True)])
-def test_an_account_with_the_user_name_of_a_user_is_not_linked_without_a_trusted_match(
+def test_an_account_with_an_equal_user_name_is_not_linked_without_a_trusted_match(
     match: str, verified: bool, database_connection: Connection, server: RealServer, synchronize: Synchronize
 ) -> None:
     make_user(connection=database_connection, email="anna@example.test", email_verified=verified)

@@ -34,7 +34,7 @@ def notes(action: Action, user: User, operation: Any = "create", **more: Any) ->
     return mapping_preview(draft_setup(action), user_id=user.user_id, operation=operation, **more).notes
 
 
-def test_no_note_is_shown_for_a_free_name_or_for_the_name_of_the_users_own_account(action: Action, anna: User, server: RealServer) -> None:
+def test_no_note_is_shown_if_no_other_account_has_the_name(action: Action, anna: User, server: RealServer) -> None:
     assert run(action, anna, dry_run=True).summary.startswith("Would create")
     assert notes(action, anna) == ()
     server.add(externalId=anna.user_id, userName=NAME)
@@ -95,9 +95,7 @@ ANNA = Person(external_id="database|anna", user_name=NAME)
 @pytest.mark.parametrize(
     ("person", "before"), [(ANNA, {"id": "7", "userName": NAME.upper()}), (replace(ANNA, user_name=""), None)], ids=["own name", "no name"]
 )
-def test_no_search_is_made_if_the_account_already_has_the_name_or_the_user_has_no_name(
-    person: Person, before: dict[str, Any] | None
-) -> None:
+def test_no_search_is_made_without_a_name_or_if_the_account_already_has_it(person: Person, before: dict[str, Any] | None) -> None:
     client: Any = Answering(may_search=False)
     assert foresee(client, person, ScimOptions(), own_id="7", before=before) is None
 

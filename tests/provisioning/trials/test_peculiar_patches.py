@@ -32,7 +32,7 @@ class SplitsUrns(ScimServer):
         return reply(204)
 
 
-def test_a_patch_that_corrupts_the_name_of_an_extension_is_detected_and_another_mode_is_recommended(
+def test_another_mode_is_recommended_if_a_patch_corrupts_the_name_of_an_extension(
     make_action: Callable[..., Action],
 ) -> None:
     with misbehaving_server(server := SplitsUrns()) as running:
