@@ -37,8 +37,8 @@ def create_stream(
 ) -> EventStream:
     """Create a stream that starts at the head of the log.
 
-    Raises `Invalid` for a bad subscription or destination, `NotSupported` for an unsupported type of destination,
-    `AlreadyExists` for a taken name.
+    Raises `Invalid` for a bad subscription or destination, `NotSupported` for an unsupported type of destination, and `AlreadyExists` if
+    another stream has the name.
     """
     stream = EventStream(tenant_id=tenant_id, name=name, destination_type=destination_type, status=_status(is_enabled=is_enabled))
     stream.subscriptions = checked_subscriptions(subscriptions)

@@ -124,7 +124,7 @@ class DatabaseRows:
         return _links_of(run_script([_READ], self._values(remote_ids))[0][1])
 
     def begin(self, link: Link) -> list[Link]:
-        """Return the links of the user, and store a doubt for the create request that is about to be sent.
+        """Store a doubt for the create request that is about to be sent; return the links of the user as they were before.
 
         The commit is asynchronous: a crash of the database may lose the doubt, together with the claim of the delivery.
         """

@@ -29,7 +29,7 @@ class PathRefused(ValueError):
 
 @dataclass(frozen=True)
 class ScimPath:
-    """The path of an attribute, of a sub-attribute, or of a sub-attribute in the list element with a given type.
+    """The path of an attribute, of a sub-attribute, or of a sub-attribute of the list element that has a given type.
 
     An extension URN may precede the path.
 

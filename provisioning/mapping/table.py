@@ -215,13 +215,14 @@ def _parsed(rows: Any) -> tuple[MappingRow, ...]:
 
 def _problems_of_row(index: int, row: Any) -> list[TableProblem]:
     if not isinstance(row, dict) or not {"path", "source"} <= row.keys() <= _FIELDS:
-        return [TableProblem("A row must have path and source. It may have when, if_empty and enabled, and no other member.", index)]
+        text = "A row must have the members path and source. The members when, if_empty and enabled are optional; others are refused."
+        return [TableProblem(text, index)]
     problems: list[TableProblem] = []
     for name, choices in (("when", _WHEN), ("if_empty", _IF_EMPTY)):
         if row.get(name, choices[0]) not in choices:
-            problems.append(TableProblem(f"{name} must be one of {', '.join(choices)}.", index, name))
+            problems.append(TableProblem(f"The member {name} must be one of {', '.join(choices)}.", index, name))
     if not isinstance(row.get("enabled", True), bool):
-        problems.append(TableProblem("enabled must be true or false.", index, "enabled"))
+        problems.append(TableProblem("The member enabled must be true or false.", index, "enabled"))
     return [*problems, *_unreadable(index, row)]
 
 
@@ -231,7 +232,7 @@ def _unreadable(index: int, row: dict[str, Any]) -> list[TableProblem]:
     for name, read in readers:
         try:
             if not isinstance(row[name], str):
-                raise PathRefused(f"{name} must be a text of at most {MAX_CHARACTERS} characters.")
+                raise PathRefused(f"The member {name} must be a text of at most {MAX_CHARACTERS} characters.")
             read(row[name])
         except (PathRefused, ExpressionRefused) as error:
             problems.append(TableProblem(str(error), index, name))
@@ -259,8 +260,5 @@ def _mixed_forms(table: tuple[MappingRow, ...]) -> list[TableProblem]:
 
 def _missing(table: tuple[MappingRow, ...]) -> list[TableProblem]:
     present = {row.path for row in table if row.enabled and row.when == "both"}
-    return [
-        TableProblem(f"The table needs an enabled row for {path} with when=both: the service finds users by this attribute.")
-        for path in _REQUIRED_PATHS
-        if path not in present
-    ]
+    reason = "that applies to creates and updates (when=both): the service finds users by this attribute."
+    return [TableProblem(f"The table needs an enabled row for {path} {reason}") for path in _REQUIRED_PATHS if path not in present]

@@ -29,7 +29,7 @@ class Log(Protocol):
 
 
 class Capabilities(Protocol):
-    """Capabilities of the server that checks have found; stored with the action."""
+    """What checks have found out about the server; stored with the action."""
 
     def is_proven(self, name: str) -> bool: ...
 

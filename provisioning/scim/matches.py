@@ -63,7 +63,7 @@ class Ambiguous:
 
 @dataclass(frozen=True)
 class Taken:
-    """The resource with our user name belongs to another key, user or tenant."""
+    """The resource with our user name has another key, or belongs to another user or tenant."""
 
     id: str
 
@@ -111,8 +111,7 @@ def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims
 
 
 def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict | Taken:
-    """Evaluate the answer to a filter on `userName`: accounts with another name are ignored, and accounts without a key need another
-    proof."""
+    """Evaluate the answer to a filter on `userName`: ignore accounts with another name; require a further proof for one without a key."""
     found = list(resources)
     if (keyed := _by_key(found, person, claims)) is not None:
         return keyed

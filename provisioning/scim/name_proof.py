@@ -25,7 +25,7 @@ def proves_name(
 ) -> bool:
     """Tell whether the account with the mapped `userName` is accepted as the account of this user.
 
-    `verified` has three conditions: the user name is the email address, the address is verified, and `strategy` is trusted.
+    The proof `verified` has three conditions: the user name is the email address, the address is verified, and `strategy` is trusted.
     An unverified email address proves nothing, because an attacker can sign up with any email address.
     """
     if options.user_name_proof != "verified":

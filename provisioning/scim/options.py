@@ -53,14 +53,14 @@ def parse_options(options: Mapping[str, Any]) -> ScimOptions:
     if unknown:
         raise OptionsRefused(f"Unknown option: {', '.join(unknown)}.")
     if not isinstance(name := options.get("server_profile", GENERIC), str) or name not in PROFILES:
-        raise OptionsRefused(f"server_profile must be one of {', '.join(filter(None, PROFILES))}.")
+        raise OptionsRefused(f"The option server_profile must be one of {', '.join(filter(None, PROFILES))}.")
     if options.get("update_mode", "put") not in UPDATE_MODES:
-        raise OptionsRefused(f"update_mode must be one of {', '.join(UPDATE_MODES)}.")
+        raise OptionsRefused(f"The option update_mode must be one of {', '.join(UPDATE_MODES)}.")
     if options.get("user_name_proof", "verified") not in USER_NAME_PROOFS:
-        raise OptionsRefused(f"user_name_proof must be one of {', '.join(USER_NAME_PROOFS)}.")
+        raise OptionsRefused(f"The option user_name_proof must be one of {', '.join(USER_NAME_PROOFS)}.")
     for name in _SWITCHES:
         if not isinstance(options.get(name, False), bool):
-            raise OptionsRefused(f"{name} is true or false.")
+            raise OptionsRefused(f"The option {name} must be true or false.")
     _check_rate(options.get("requests_per_second"))
     _check_scope(options.get("scope", ""))
     profile = PROFILES[options.get("server_profile", GENERIC)]
@@ -77,12 +77,16 @@ def rate_of(options: Mapping[str, Any]) -> float | None:
 
 def _check_rate(rate: Any) -> None:
     if rate is not None and not _is_rate(rate):
-        raise OptionsRefused(f"requests_per_second is a number from {SLOWEST_RATE} to {FASTEST_RATE}, or null for no limit.")
+        raise OptionsRefused(
+            f"The option requests_per_second must be a number from {SLOWEST_RATE} to {FASTEST_RATE}, or null for no limit."
+        )
 
 
 def _check_scope(scope: Any) -> None:
     if not isinstance(scope, str):
-        raise OptionsRefused("scope must be a text: an expression that is true or false for a user, or empty for all users.")
+        raise OptionsRefused(
+            "The option scope must be a text: an expression that is true or false for a user, or an empty text for all users."
+        )
     try:
         if scope:
             compile_expression(scope)

@@ -14,7 +14,7 @@ def whole_user(resource: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def per_attribute(resource: Mapping[str, Any], removed: Iterable[str] = ()) -> dict[str, Any]:
-    """For servers that require paths, return one `replace` per attribute, and one `remove` per path in `removed`.
+    """Return one `replace` per attribute, and one `remove` per path in `removed`, for servers that require paths.
 
     Multi-valued attributes are sent whole, because some servers refuse value filters in paths. Paths of extension attributes
     start with the URN, and each part has its own path (spec, "Requests made", rule 2).

@@ -76,7 +76,8 @@ class UserSync:
         return self._create(document, person, reason="created", is_repetition=self._run.is_repetition)
 
     def updated(self, document: Document) -> Result:
-        """Look the user up, then write the whole mapped user. If the user is missing, skip the event or, with upsert, create the user.
+        """Look the user up, then write the whole mapped user. If the user is missing, skip the event or, with the option `upsert`, create
+        the user.
 
         If the server has just returned the resource and then reports it as missing, look the user up once more.
         """

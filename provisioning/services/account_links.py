@@ -12,9 +12,9 @@ from provisioning.models.account_links import UNCONFIRMED, AccountLink
 
 
 def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
-    """Confirm unconfirmed links of the tenant, all or none, so that the links authorize writes; return the number of confirmed links.
+    """Confirm these unconfirmed links of the tenant, all or none, so that they authorize writes; return the number of confirmed links.
 
-    Raises `Conflict` if another user or tenant is linked to one of the accounts, also by a link that the same call has just confirmed.
+    Raises `Conflict` if another user or tenant is linked to one of the accounts, even if the same call has just confirmed that link.
     """
     with transaction.atomic():
         waiting = AccountLink.objects.filter(UNCONFIRMED, tenant_id=tenant_id, pk__in=list(link_ids)).order_by("pk")

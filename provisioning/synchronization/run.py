@@ -62,7 +62,10 @@ class Run:
         return Finding(Outcome.FAILED, user_id, reason=self.remote.mask.text(reason), error_class=type(failure).__name__)
 
     def rest(self, failure: TransientFailure, findings: list[Finding], **progress: Any) -> None:
-        """Pause the job for the `Retry-After` of the server, or for an increasing delay. After the pause, the same work is tried again."""
+        """Pause the job, and then try the same work again.
+
+        The pause is an increasing delay, or the `Retry-After` of the server if that is longer, but at most `_LONGEST_PAUSE_SECONDS`.
+        """
         tries = self.job.parameters.get("tries", 0) + 1
         seconds = min(max(failure.retry_after or 0.0, _FIRST_PAUSE_SECONDS * 2 ** (tries - 1)), _LONGEST_PAUSE_SECONDS)
         until = timezone.now() + timedelta(seconds=seconds)

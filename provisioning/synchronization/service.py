@@ -28,11 +28,11 @@ _UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)
 
 
 def start(*, tenant_id: str, stream_id: str, plan: Plan, actor: str) -> Job:
-    """Return a pending job that synchronizes every user of the stream's connections with its server, or only compares them.
+    """Return a pending job that synchronizes every user of the stream's connections with its server, or only compares users and accounts.
 
-    The stream's cursor is taken before any user is read. Raises `Invalid` for an invalid plan, `NotFound`, `NotSupported` if the stream has
-    no SCIM server, and `Conflict` while another synchronization or comparison of the stream runs, or if the plan enables a stream that is
-    already enabled.
+    The stream's cursor is taken before any user is read. Raises `NotFound`, `Invalid` for an invalid plan, and `NotSupported` if the stream
+    has no SCIM server. Raises `Conflict` while another synchronization or comparison of the stream runs, and for a plan that enables a
+    stream that is already enabled.
     """
     try:
         plan = checked(plan)

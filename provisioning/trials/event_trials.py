@@ -39,7 +39,7 @@ _LONGEST_DETAIL = 100
 
 
 def run_for_event(setup: Setup, *, event_type: str, data: dict[str, Any] | None, actor: str) -> Trial:
-    """Let a worker run the action for a test event with `data`, or the sample of its type; return the ended trial.
+    """Let a worker run the action for a test event with `data`, or with the sample data of its type; return the ended trial.
 
     The event is marked as a test and is not in the log. Raises `Invalid` for an unknown type, `EventTooLarge`, and `Conflict` if
     another trial runs, if no worker is available, or if the run does not end in time.

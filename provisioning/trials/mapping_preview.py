@@ -60,7 +60,7 @@ def mapping_preview(
 
     If the server is reachable, `notes` tell whether another account has the `userName` and how the server will answer.
 
-    Raises `NotFound`, `NotSupported`, `Misconfigured`, and `Invalid` for an invalid table, or if the table or the scope fails for
+    Raises `NotFound`, `NotSupported` and `Misconfigured`. Raises `Invalid` if the table is invalid, or if the table or the scope fails for
     this user.
     """
     require_scim(setup)
@@ -118,7 +118,7 @@ def user_named(*, tenant_id: str, user_id: str) -> User:
 def _foreseen(
     setup: Setup, document: dict[str, Any], table: tuple[MappingRow, ...], options: ScimOptions, operation: Operation
 ) -> tuple[str, ...]:
-    """Return notes on how the server will answer because of the `userName`, or why this is unknown.
+    """Return notes that say how the server will answer because of the `userName`, or why this is unknown.
 
     Returns no notes if a secret or an option of the action is missing or invalid, because then no server can be asked.
     """

@@ -28,7 +28,7 @@ KEY_PREFIX = "test:"
 def send_test_event(*, tenant_id: str, stream_id: str, event_type: str, data: dict[str, Any] | None = None) -> Delivery:
     """Queue an event of `event_type` with `data`, or with the sample of its type, for this stream alone; return its delivery.
 
-    Raises `NotFound`, `Invalid` for an unknown type, `Conflict` for a disabled stream, `EventTooLarge` for too much data.
+    Raises `NotFound`, `Invalid` for an unknown type, `Conflict` for a disabled stream, and `EventTooLarge` for too much data.
     """
     check_event_type(event_type)
     with transaction.atomic():

@@ -42,7 +42,7 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
 
     `user_id` is a user id, or an e-mail address that exactly one user has. A real run keeps the order of events: it raises `LaneBusy`
     while deliveries of the user wait, and new deliveries of the user wait until the run has ended. Raises `NotFound`, `NotSupported`,
-    `Conflict` for a draft or while another trial runs, and `Misconfigured`.
+    `Misconfigured`, and `Conflict` for a real run of a draft, or while another trial runs.
     """
     require_scim(setup)
     if not dry_run and setup.version is None:

@@ -13,7 +13,7 @@ from provisioning.webhooks.signature import SecretRefused, key_of
 
 STANDARD_WEBHOOKS = "standard-webhooks"
 _METHODS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # For each method: its visible members and its sealed members.
+    # For each method of authorization: its visible members and its sealed members.
     "basic": (("username",), ("password",)),
     "bearer": ((), ("token",)),
     "custom_header": (("header_key",), ("header_value",)),

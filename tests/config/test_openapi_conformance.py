@@ -104,7 +104,7 @@ _UNSAID = (
     "is not installed",
     "Unknown option",
     "A mapping table is a list",
-    "A row must have path and source",
+    "A row must have the members path and source",
     "is one of",
     "Letters, digits and underscores",
     "must be",

@@ -1,6 +1,6 @@
 """Every hosted page in each of its states, in a real browser.
 
-The pages are checked as wide as a phone and a desktop, in light and dark mode, in three languages, and with and without scripts.
+Each page is checked in the width of a phone and of a desktop, in light and dark mode, in three languages, with and without scripts.
 """
 
 from __future__ import annotations

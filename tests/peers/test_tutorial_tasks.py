@@ -1,4 +1,4 @@
-"""The tasks of the tutorials and the README in the admin, in a real browser.
+"""The tasks in the admin that the tutorials and the README describe, in a real browser.
 
 The tasks are to add a user, to read and redeliver a dead letter, and to find a login.
 """
