@@ -47,7 +47,7 @@ def alert(alert_id: str) -> None:
 
 @shared_task(name=nudges.TRY)
 def try_event(trial_id: str) -> None:
-    """Run an action for the test event of a trial, unless another worker has taken it."""
+    """Run an action for the test event of a trial, unless another worker has taken the trial."""
     work_on_event(trial_id)
 
 

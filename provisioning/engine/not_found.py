@@ -15,6 +15,6 @@ _COUNT = f"SELECT count(*) FROM (SELECT %s::text AS id) s CROSS JOIN LATERAL ({R
 
 
 def users_not_found(stream_id: str) -> int:
-    """Return the number of events skipped in the last 24 hours because the server has no such user, at most `MOST_COUNTED`."""
+    """Count the events of the last 24 hours that were skipped because the server has no such user; count at most `MOST_COUNTED`."""
     (count,) = fetch_one(_COUNT, [stream_id]) or (0,)
     return int(count)

@@ -12,7 +12,7 @@ DAYS = 15
 MOST_DAYS = 366
 _DAY = timedelta(days=1)
 
-# Grouped by the day on which the delivery was created, so that each event counts once, even if its attempts end on another day.
+# Deliveries are grouped by the day on which they were created, so each event counts once, even if its attempts end on another day.
 _COUNTS = """
 SELECT floor(extract(epoch FROM created_at - %(start)s) / %(bucket)s)::int,
     count(*) FILTER (WHERE state IN ('delivered', 'skipped', 'superseded')), count(*) FILTER (WHERE state = 'dead')

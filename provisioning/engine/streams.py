@@ -124,7 +124,7 @@ def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
 
 def synchronization_target(stream_id: str) -> str:
     """Return the target of a stream's synchronization job. At most one job per target runs. Redelivery jobs have another target, the stream
-    id, so one of them can run at the same time.
+    id, so a redelivery job can run at the same time as a synchronization.
     """
     return f"synchronization:{stream_id}"
 

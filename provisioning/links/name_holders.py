@@ -1,4 +1,4 @@
-"""Predicts how the server will answer if another account holds the `userName` of a user. Only reads."""
+"""Predicts how the server will answer if another account holds the `userName` of a user. Sends only read requests."""
 
 from __future__ import annotations
 

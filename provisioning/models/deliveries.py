@@ -1,4 +1,4 @@
-"""Deliveries, one per stream and event, and their attempts. `lanes` is the only writer of a delivery's state."""
+"""Deliveries, one per stream and event, and their attempts. Only the module `lanes` writes the state of a delivery."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class LinkRows(Protocol):
         """Return the links on this server, of every tenant, that contain the id of the user or one of `remote_ids`."""
 
     def begin(self, link: Link) -> list[Link]:
-        """Commit `link`, which contains a doubt, unless an account of the user is known; return the same links as `read`."""
+        """Commit `link`, which contains a doubt, but do nothing if an account of the user is known; return the same links as `read`."""
 
     def write(self, link: Link) -> bool:
         """Store a link immediately; return False if a newer event has written the link."""
@@ -155,7 +155,7 @@ class LinkBook:
         return any(other.user_id == owner.user_id and other.tenant_id != owner.tenant_id for other in self._others)
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether the server has ever returned another creation time, which proves that its creation times distinguish accounts."""
+        """Tell whether the server has ever returned a different creation time, so that its creation times distinguish accounts."""
         return self._rows is not None and self._rows.shows_creation(other_than)
 
     def created(self, resource: Mapping[str, Any], *, user_name: str, key: str) -> None:

@@ -26,7 +26,10 @@ PROFILES: dict[str, ServerProfile] = {
     "atlassian": ServerProfile("Atlassian", notes=("A deletion unlinks and deactivates the account; only a new record restores it.",)),
     "aws": ServerProfile(
         "AWS IAM Identity Center",
-        notes=("Accepts one e-mail address, phone number and address per user, and PATCH without a path for single attributes only.",),
+        notes=(
+            "Accepts one e-mail address, one phone number and one address per user.",
+            "Accepts PATCH without a path only for single attributes.",
+        ),
     ),
     "deel": ServerProfile("Deel", requests_per_second=5),
     "entra": ServerProfile(

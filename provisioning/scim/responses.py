@@ -124,7 +124,7 @@ def _user_id(document: Mapping[str, Any], verb: str, status: int) -> str:
 
 
 def _check_schemas(document: Mapping[str, Any], expected: str, verb: str, status: int) -> None:
-    """Refuse a document with other `schemas`. A document without `schemas` is checked by its content only."""
+    """Refuse a document whose `schemas` lack `expected`. A document without `schemas` is checked by its content only."""
     schemas = document.get("schemas")
     if schemas is not None and not (isinstance(schemas, list) and expected in schemas):
         raise invalid_shape(verb, status, f"schemas naming {expected} is expected")

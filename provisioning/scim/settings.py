@@ -65,7 +65,7 @@ def parse_settings(secrets: Mapping[str, str], *, allow_http: bool) -> ScimSetti
 
 
 def check_secret(name: str, value: str, *, allow_http: bool) -> None:
-    """Raise `SecretRefused` if `value` is invalid for the secret `name`; other names accept any value."""
+    """Raise `SecretRefused` if `value` is invalid for the secret `name`. A secret with an unknown name may have any value."""
     if name == BASE_URL:
         parse_base_url(value, allow_http=allow_http)
     elif name == BEARER_TOKEN:

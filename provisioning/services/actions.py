@@ -116,7 +116,7 @@ def update_action(
 
 @unit_of_work
 def set_secret(*, tenant_id: str, action_id: Any, name: str, value: str | None) -> None:
-    """Set one secret, or remove it with None or an empty string; raise `Invalid` if the value is invalid or needs another secret."""
+    """Set one secret, or remove it with None or an empty string; raise `Invalid` if the value is invalid or requires another new secret."""
     _set_secrets(locked_action(tenant_id=tenant_id, action_id=action_id), {name: value})
 
 
@@ -163,7 +163,7 @@ def version_of(action: Action, version_id: Any) -> ActionVersion:
 
 @unit_of_work
 def delete_action(*, tenant_id: str, action_id: Any, force: bool = False) -> None:
-    """Delete an action and its secrets; raise `ActionInUse` if a stream is bound to it, unless `force` is set."""
+    """Delete an action and its secrets; raise `ActionInUse` if a stream is bound to the action and `force` is not set."""
     action = locked_action(tenant_id=tenant_id, action_id=action_id)
     bound = EventStream.objects.of(tenant_id).filter(destination_type="action", destination__action_id=str(action.id))
     if not force and bound.exists():

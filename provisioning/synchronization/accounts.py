@@ -1,4 +1,4 @@
-"""Finds accounts on the server that have our key but no user in this service. Deletes these accounts on request only."""
+"""Finds accounts on the server that have our key but no user in this service. Deletes these accounts only if the plan requests this."""
 
 from __future__ import annotations
 

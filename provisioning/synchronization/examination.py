@@ -111,7 +111,7 @@ class Examiner:
         if self._plan.only_reports:
             return Finding(Outcome.DIFFERENT, user_id, held.id, differences=told)
         if not self._plan.writes and any(difference.path == USER_NAME for difference in found):
-            # A dry run sends no update, so check here whether an update would fail with 409, because another account has the new user name.
+            # A dry run sends no update, so check here whether another account has the new user name: then an update would fail with 409.
             self._refuse_taken_name(client, person)
         return Finding(Outcome.UPDATED, user_id, held.id, differences=told, is_written=self._written(client, held, document, person))
 

@@ -1,4 +1,4 @@
-"""The lease of a synchronization: only one process at a time works on the job, and renews the lease with each save."""
+"""The lease of a synchronization. Only the process that has the lease works on the job; it renews the lease with each save."""
 
 from __future__ import annotations
 

@@ -54,8 +54,7 @@ class People:
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
 
     def elsewhere(self, user_ids: Collection[str]) -> set[str]:
-        """Return the ids that also belong to users of other tenants with provisioning, because accounts with these ids may belong to those
-        users."""
+        """Return the ids that users of other tenants with provisioning also have: accounts with these ids may belong to those users."""
         others = Action.all_tenants.exclude(tenant_id=self.tenant_id).values_list("tenant_id", flat=True).distinct()
         users = User.all_tenants.filter(tenant_id__in=list(others), user_id__in=user_ids)
         return set(users.values_list("user_id", flat=True))

@@ -72,7 +72,7 @@ class ConnectionProbe:
 
     def _paging(self) -> Finding:
         if len(self._users) > 1:
-            advice = "Deliveries do not use pages. Each answer to a synchronization will contain more users than requested."
+            advice = "Deliveries do not use pages. During a synchronization, each answer will contain more users than requested."
             return Finding(f"The server returned {len(self._users)} users instead of 1.", "warning", advice)
         if not isinstance(self._total, int):
             return Finding("The list has no totalResults.", "warning", "RFC 7644, 3.4.2 requires totalResults. Deliveries do not need it.")
@@ -94,13 +94,13 @@ class ConnectionProbe:
                 return Finding("A search for an unused value with wildcards returned a user.", "failed", advice)
             return self._known_external_id(known)
         except FilterRefused as refused:
-            advice = "Users are then found by userName, which may change. Ask the operator of the server for filters on externalId."
+            advice = "The service will find users by userName, which may change. Ask the operator of the server for filters on externalId."
             return Finding(f"The server refuses the filter: {refused}.", "warning", advice)
 
     def _known_external_id(self, known: str) -> Finding:
         if not known:
             return Finding(
-                "Returns no user for an unused value. No user with an externalId was listed, so use the write check to test a match."
+                "The search returns no user for an unused value. No listed user has an externalId, so use the write check to test a match."
             )
         found = self._session.client.filtered("externalId", known)
         if not found:
@@ -119,14 +119,18 @@ class ConnectionProbe:
                 f"The server refuses the filter: {refused}.", "warning", "The service needs this filter only if filters on externalId fail."
             )
         if found:
-            return Finding("A search for an unused userName returned users.", "warning", "The fallback by userName will not be used.")
-        return Finding("Returns no user for an unused userName.")
+            return Finding(
+                "A search for an unused userName returned users.",
+                "warning",
+                "The service will not search by userName instead of externalId.",
+            )
+        return Finding("The search returns no user for an unused userName.")
 
     def _configuration(self) -> Finding:
         try:
             config = self._document("/ServiceProviderConfig")
         except ActionError as error:
-            return Finding(f"Not readable: {error}.", "warning", "Not required: the write check tests the actual behavior.")
+            return Finding(f"Not readable: {error}.", "warning", "This document is optional: the write check tests the actual behavior.")
         offers = {name: _supported(config, name) for name in ("patch", "filter", "etag", "bulk")}
         mode = self._session.options.update_mode
         if mode in _PATCH_MODES and offers["patch"] is False:
@@ -139,7 +143,9 @@ class ConnectionProbe:
         try:
             document = self._document("/Schemas")
         except ActionError as error:
-            return Finding(f"Not readable: {error}.", "warning", "Not required: the write check tests which attributes are stored.")
+            return Finding(
+                f"Not readable: {error}.", "warning", "This document is optional: the write check tests which attributes are stored."
+            )
         resources = document.get("Resources")
         names = {item.get("id") for item in resources if isinstance(item, Mapping)} if isinstance(resources, list) else set()
         wanted = [USER]
@@ -147,7 +153,11 @@ class ConnectionProbe:
             wanted.append(ENTERPRISE_USER)
         missing = [name for name in wanted if name not in names]
         if missing:
-            return Finding(f"The server does not list {', '.join(missing)}.", "warning", "The server may drop attributes of these schemas.")
+            return Finding(
+                f"The server does not list these schemas: {', '.join(missing)}.",
+                "warning",
+                "The server may drop attributes of these schemas.",
+            )
         return Finding("The server lists every schema that the mapping uses.")
 
     def _listed(self, query: str) -> Mapping[str, Any]:

@@ -44,7 +44,7 @@ class TrialReport:
 
 @contextmanager
 def trial(setup: Setup, kind: Trial.Kind, steps: Steps, *, actor: str, user_id: str = "") -> Iterator[TrialReport]:
-    """Store the start and the end of a trial around the block; raise `Conflict` while another trial of the action runs."""
+    """Store the start of a trial before the block, and its end after the block; raise `Conflict` while another trial of the action runs."""
     row = begin_trial(setup, kind, actor, user_id=user_id)
     report = TrialReport(str(row.pk), steps)
     try:

@@ -159,7 +159,7 @@ class WriteCheck:
         return ours[0] if len(ours) == 1 else ""
 
     def _match(self) -> Match:
-        """Return a match for the test user, with its id only."""
+        """Return a match that contains only the id of the test user."""
         return Match(self._id, "externalId", {})
 
     def _stored(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def received(outbox: Outbox) -> dict[str, str]:
 
 
 def both_steps(tenant: Tenant, outbox: Outbox, command: list[str], authority: str, directory: Path) -> tuple[Any, Any]:
-    """Let a driver request messages, send them, and let the driver log in with their contents. Return the results of both steps."""
+    """Let a driver request messages, then send these messages, and let the driver log in with their contents. Return both results."""
     given = described(tenant)
     with serving(tenant, directory, **outbox.urls) as (web, certificate):
         given["domain"] = f"localhost:{web.address[1]}"

@@ -118,7 +118,7 @@ def test_the_models_of_the_python_client_accept_every_event_type(tenant: Tenant,
     with change_context(_causes(tenant)[cause]):
         tell_every_type(tenant)
     number_tenant(tenant.pk)
-    # If its models refuse a message, the client drops the message and only logs a warning.
+    # If the models of the client refuse a message, the client drops the message and only logs a warning.
     recorded = list(Event.objects.filter(tenant_id=tenant.pk).order_by("pk").values_list("event_id", flat=True))
     with web_process("uvicorn", LOCALHOST_TENANT=tenant.pk, EVENT_ATTRIBUTE_PREFIX="a0", EVENTS_HEARTBEAT_SECONDS="0.3") as web:
         arguments = [str(PYTHON), str(DRIVERS / "stream.py"), f"http://127.0.0.1:{web.address[1]}/api/v2"]

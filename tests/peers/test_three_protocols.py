@@ -156,7 +156,7 @@ def _saml_options(payroll: Listener, entry: str, certificates: list[str]) -> dic
         "publicCert": pem_of(trusted()),
         "signatureAlgorithm": "sha256",
         "digestAlgorithm": "sha256",
-        # With the value "always", the library would also require the id of a login request in the response to a logout.
+        # If the value were "always", the library would also require the id of a login request in the response to a logout.
         "validateInResponseTo": "ifPresent",
     }
 

@@ -1,4 +1,4 @@
-"""The form of an event stream, which sends to an action or a webhook. Secrets are never shown, and never sent to another URL."""
+"""The form of an event stream, which sends to an action or a webhook. Secrets are never shown, and never sent to a new URL."""
 
 from __future__ import annotations
 
