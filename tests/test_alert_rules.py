@@ -17,7 +17,7 @@ RULES: list[dict[str, Any]] = [
 ]
 RUNBOOK = (ROOT / "docs/how-to/runbook.md").read_text()
 FIGURES = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/reference/metrics.md").read_text(), re.MULTILINE))
-# Words in expressions that are not metrics of this service. `up` is a metric of Prometheus.
+# Words that occur in expressions and are not metrics of this service. `up` is a metric of Prometheus.
 WORDS = {"and", "or", "by", "max", "sum", "rate", "increase", "histogram_quantile", "up"}
 HEADINGS = set(re.findall(r"^## (.+)$", RUNBOOK, re.MULTILINE))
 

@@ -1,7 +1,7 @@
 """Converts results of expressions to the type of their attribute, or explains why a conversion is impossible. Pure.
 
 A text is never converted to a boolean, because its meaning is unknown, and servers may treat the text "False" as true. A number
-becomes a text if the schema requires a text. Values without a schema keep their JSON type.
+becomes a text if the schema requires a text. Values of attributes without a schema keep their JSON type.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class DeadLetter(models.Model):
             models.Index(fields=["tenant_id", "fingerprint", "stream_id", "id"], name="provisioning_dead_by_kind"),
             # Redelivery jobs read by key, which keeps the events of each user in order. The search by user also uses this index.
             models.Index(fields=["tenant_id", "key", "stream_id"], name="provisioning_dead_by_key"),
-            # An index-only scan of this index counts kinds of failures, newest first.
+            # Kinds of failures are counted, newest first, with an index-only scan of this index.
             models.Index(
                 fields=["tenant_id", "id"],
                 include=["stream_id", "fingerprint", "state", "key", "created_at"],

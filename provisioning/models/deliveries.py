@@ -66,12 +66,12 @@ class Delivery(models.Model):
         indexes = [
             models.Index(fields=["stream_id", "key", "position"], condition=Q(state="todo"), name="provisioning_delivery_waiting"),
             models.Index(fields=["stream_id", "key", "position"], condition=Q(is_written=True), name="provisioning_delivery_written"),
-            # For the management interface, which lists failures per stream, and for the admin, which lists deliveries of a tenant, newest
-            # first.
+            # The first index serves the management interface, which lists failures per stream. The second index serves the admin, which
+            # lists deliveries of a tenant, newest first.
             models.Index(fields=["stream_id", "id"], condition=Q(state="dead"), name="provisioning_delivery_dead"),
             models.Index(fields=["tenant_id", "id"], name="provisioning_delivery_listed"),
             models.Index(fields=["event_id"], name="provisioning_delivery_by_event"),
-            # For the count of users of a stream that were not found on the server (`engine.not_found`).
+            # This index serves the count of users of a stream that were not found on the server (`engine.not_found`).
             models.Index(
                 fields=["stream_id", "created_at"],
                 condition=Q(state="skipped", reason__in=("no user to update", "no user to delete")),

@@ -38,7 +38,7 @@ class TimeLimit:
         if self._seconds is None or threading.current_thread() is not threading.main_thread():
             return
         self._started = time.monotonic()
-        # Set before the timer is started, because the signal may arrive before the next line.
+        # Set this attribute before the timer is started, because the signal may arrive before the next line.
         self._left, self._interval = signal.getitimer(signal.ITIMER_REAL)
         self._handler = signal.signal(signal.SIGALRM, _raise)
         self._is_running = True

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Stored instead of the creation time if the server returns several creation times for the same verified account. The creation times of such
-# a server cannot distinguish accounts.
+# This value is stored instead of the creation time if the server returns several creation times for the same verified account. The creation
+# times of such a server cannot distinguish accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
 # Origins that a link can have after an administrator confirmed it. A run that started before the confirmation may overwrite the origin with

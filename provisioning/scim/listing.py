@@ -25,7 +25,7 @@ class Page:
 def page_of_users(transport: ScimTransport, start: int) -> Page:
     """Return users from the 1-based index `start`, as many as the server returns.
 
-    `totalResults` ends the reading, because a server that ignores `startIndex` returns all users in every answer.
+    `totalResults` determines the last page, because a server that ignores `startIndex` returns all users in every answer.
     """
     query = f"startIndex={start}&count={PAGE_USERS}"
     answer = transport.send(Request("GET", f"/Users?{query}", "/Users?startIndex", f"/Users?{query}"))

@@ -131,7 +131,7 @@ def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) 
 
 
 def by_key_alone(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict:
-    """Evaluate an answer to a filter on `userName`, in which only our key is a proof."""
+    """Evaluate the answer to a filter on `userName` if only our key is a proof."""
     found = list(resources)
     return _by_key(found, person, claims) or NoMatch(foreign=len(found))
 

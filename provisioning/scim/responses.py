@@ -62,7 +62,7 @@ def check_deleted(status: int) -> None:
 
 
 def found_resources(status: int, body: bytes) -> list[dict[str, Any]]:
-    """Return the resources in the answer to a filter, which must have the status 200; one invalid element invalidates the whole list."""
+    """Return the resources in the answer to a filter. The answer must have the status 200; one invalid element invalidates the list."""
     if status != 200:
         raise invalid_shape("GET", status, "200 with a ListResponse is expected")
     document = _document("GET", status, body)

@@ -16,7 +16,7 @@ from provisioning.scim.settings import MAX_RETRIES, TIMEOUT_MS, SecretRefused, b
 
 
 def budget_warning_of(action: Action) -> str:
-    """Return a sentence if a run of the draft may exceed its budget, otherwise an empty string; raise `Misconfigured`."""
+    """Return a sentence if a run of the draft may exceed its budget, otherwise ""; raise `Misconfigured` if a number cannot be read."""
     if action.template != SCIM_USER_PROVISIONING:
         return ""
     setup = draft_setup(action)

@@ -38,7 +38,7 @@ def start(*, tenant_id: str, stream_id: str, plan: Plan, actor: str) -> Job:
         plan = checked(plan)
     except PlanRefused as refused:
         raise Invalid({refused.name: [str(refused)]}) from refused
-    # Number earlier events first, so that they are before the cursor; the job reads the users of these events in the new state.
+    # First give positions to earlier events, so that these events are before the cursor; the job reads their users in the new state.
     number_tenant(tenant_id)
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)

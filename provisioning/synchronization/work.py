@@ -35,7 +35,7 @@ _PHASES = {"users": examine_users, "accounts": note_accounts, "deletions": delet
 
 
 class WaitedTooLong(ServiceError):
-    """The synchronization ended because it waited too long. Changes already made on the server remain."""
+    """The synchronization ended because it waited too long for an administrator. Changes already made on the server remain."""
 
 
 def begin(job: Job) -> bool | Pause:

@@ -97,7 +97,7 @@ def request_of(mapped: MappedUser, options: ScimOptions, operation: Operation) -
 
 
 def _document_of(*, tenant_id: str, user_id: str) -> dict[str, Any]:
-    """Return the user document of the next event; raise `NotFound`."""
+    """Return the user document as the next event would contain it; raise `NotFound`."""
     return user_document(user_named(tenant_id=tenant_id, user_id=user_id))
 
 

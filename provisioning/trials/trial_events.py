@@ -26,7 +26,7 @@ KEY_PREFIX = "test:"
 
 
 def send_test_event(*, tenant_id: str, stream_id: str, event_type: str, data: dict[str, Any] | None = None) -> Delivery:
-    """Queue an event of `event_type` with `data`, or with the sample of its type, for this stream alone; return its delivery.
+    """Queue an event of `event_type` with `data`, or with the sample data of its type, for this stream alone; return its delivery.
 
     Raises `NotFound`, `Invalid` for an unknown type, `Conflict` for a disabled stream, and `EventTooLarge` for too much data.
     """
@@ -59,7 +59,7 @@ def check_event_type(event_type: str) -> None:
 
 
 def marked_event(event_type: str, data: dict[str, Any] | None, *, tenant_id: str, stream_id: str) -> Event:
-    """Return an unsaved event that is marked as a test, with `data` or the sample of its type.
+    """Return an unsaved event that is marked as a test, with `data` or the sample data of its type.
 
     Raises `EventTooLarge`.
     """

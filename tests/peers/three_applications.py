@@ -182,7 +182,7 @@ def speak_saml(listener: Listener, node: Partner, *, options: Mapping[str, Any])
 
 
 def speak_wsfed(listener: Listener, federation: Partner, *, service: str, options: Mapping[str, Any]) -> None:
-    """Add routes for WS-Federation with passport-wsfed-saml2. The library does not implement sign-out and cleanup, so the routes do."""
+    """Add routes for WS-Federation with passport-wsfed-saml2, and for sign-out and cleanup, which the library does not implement."""
     federation("make", name="rp", options=options)
 
     def log_in(asked: Asked) -> Said:

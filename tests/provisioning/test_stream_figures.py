@@ -1,4 +1,4 @@
-"""The metrics of event streams, which have a label with the id of the stream."""
+"""The metrics of each event stream, which have the id of the stream as a label."""
 
 from __future__ import annotations
 

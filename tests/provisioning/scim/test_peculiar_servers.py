@@ -182,7 +182,7 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
         (ReadsPatterns, ["created", "updated", "deleted"]),
         # The server does not store the key (`externalId`). The service recognizes the linked account by the user name that it has sent.
         (IgnoresFilters, ["created", "updated", "deleted"]),
-        # A lookup by `externalId` finds nothing, or finds the wrong account. The service uses the account that its link identifies.
+        # A lookup by `externalId` finds nothing, or finds the wrong account. The service uses the account that the link identifies.
         (ComparesAnother, ["created", "updated", "deleted"]),
         (FindsNothing, ["created", "updated", "deleted"]),
         (NamesAreIds, ["created", "updated", "deleted"]),

@@ -35,7 +35,7 @@ def provision(*arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replace `input`, and return the list of answers that it reads. The test appends the answers."""
+    """Replace `input`, and return the list from which `input` reads its answers. The test appends the answers."""
     typed: list[str] = []
     monkeypatch.setattr("builtins.input", lambda _prompt: typed.pop(0))
     return typed
