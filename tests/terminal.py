@@ -77,7 +77,7 @@ class Terminal:
         return int(found.group(1)), self.printed[before : found.start()]
 
     def begin(self, commands: str, *, and_then: str = "") -> None:
-        """Start commands without waiting for their end, and then the command `and_then`, if any."""
+        """Start commands without waiting for their end. The command `and_then`, if any, runs after them."""
         self._count += 1
         # Write the commands to a file, because a terminal accepts only a limited number of characters per line.
         script = self._scripts / f".{id(self)}-{self._count}.sh"

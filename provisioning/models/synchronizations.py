@@ -59,7 +59,7 @@ class SynchronizationRow(models.Model):
 
 
 class DeletionGuard(models.Model):
-    """Holds a stream if more than `threshold` deletions of users become its deliveries within a window."""
+    """Holds a stream if more than `threshold` deletions of users become deliveries of the stream within a period."""
 
     stream_id = models.CharField(primary_key=True, max_length=26)
     tenant_id = models.CharField(max_length=63)

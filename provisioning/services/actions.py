@@ -89,8 +89,8 @@ def update_action(
 ) -> Action:
     """Replace the given fields of the draft and set the given secrets. Deliveries continue with the deployed version.
 
-    All other secrets are kept. If `only_secrets` is given, secrets that it does not name are removed. Raises `Invalid` if `only_secrets`
-    names a secret without a value, or if the base URL names another server and no new token is given.
+    Other secrets are kept, unless `only_secrets` is given: then all secrets that it does not name are removed. Raises `Invalid` if
+    `only_secrets` names a secret without a value, or if the base URL names another server and no new token is given.
 
     A new `name` takes effect immediately. `entry_point` can be changed if the action has an entry point; a template cannot be changed.
     """

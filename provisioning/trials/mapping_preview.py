@@ -34,7 +34,7 @@ from provisioning.services.actions import mapping_problems
 from provisioning.trials.scim_sessions import mask_of, open_session, require_scim, set_up_of
 
 _AS_SET_UP: Any = object()
-# Seconds for all reads of one preview, because a person waits for the page.
+# Seconds for all reads of one preview. The time is short, because a person waits for the page.
 _BUDGET_SECONDS = 4.0
 
 

@@ -57,8 +57,8 @@ def run_for_user(setup: Setup, *, user_id: str, actor: str, dry_run: bool) -> Tr
     if not dry_run:
         hold = held_lanes(stream_ids, tenant_id=setup.tenant_id, key=key, seconds=_HOLD_SECONDS)
     with hold, trial(setup, kind, steps, actor=actor, user_id=user.user_id) as report:
-        # Read while the lanes are leased, so that later events are delivered after this run. Read the position before the user, so that a
-        # change between the two reads has a later position and is delivered after this write.
+        # Read the user while the lanes are leased, so that later events are delivered after this run. Read the position before the user, so
+        # that a change between the two reads has a later position and is delivered after this write.
         position = head_position(setup.tenant_id)
         user.refresh_from_db()
         waiting = waiting_deliveries(stream_ids, tenant_id=setup.tenant_id, key=key)

@@ -1,4 +1,6 @@
-"""Delivers an event to a webhook: one POST of the envelope, signed if configured. Any 2xx answer means accepted."""
+"""Delivers an event to a webhook: one POST of the envelope, signed if configured. Any 2xx answer means that the webhook accepted the
+event.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner with a stored action: its secrets, its outcomes and failures. No result contains a secret."""
+"""Runs of a stored action: secrets, outcomes and failures. No result of a run contains a secret."""
 
 from __future__ import annotations
 
