@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# The folders of tests that a separate command runs, and this command.
+# The folders of tests that a separate command runs, each with its command.
 _ELSEWHERE = {"peers": "make test-peers", "faults": "make test-faults"}
 
 

@@ -33,7 +33,7 @@ class Statistics:
 
 
 def statistics(*, stream_id: str, date_from: datetime | None, date_to: datetime | None, now: datetime) -> Statistics:
-    """Count per day from `date_from` (default: 14 days ago) up to, but not including, `date_to`; at most 366 days.
+    """Count events per day from `date_from` (default: 14 days ago) up to, but not including, `date_to`; at most 366 days.
 
     Waiting events are not counted. Raises `ValueError` if the window is empty or too long.
     """

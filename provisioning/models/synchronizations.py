@@ -10,7 +10,7 @@ from identity.models import Job
 
 
 class SynchronizationRow(models.Model):
-    """The result for one user in a synchronization or comparison. Its tenant is the tenant of the job.
+    """The result for one user in a synchronization or comparison. The tenant of the row is the tenant of the job.
 
     The first thousand rows of each outcome are stored. All missing users are stored, because the listing may show later that their accounts
     exist. All accounts without a user are stored, because the job may delete them later.

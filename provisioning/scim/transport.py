@@ -163,7 +163,7 @@ class ScimTransport:
     def _pause(self, repeat: int, failure: ActionError) -> bool:
         """Wait before a repeat and return True. Return False if the budget is too small for the pause and another try."""
         longest = longest_pause_ms(repeat) / 1000
-        # A random pause: otherwise all workers that an outage has affected would repeat their requests at the same time.
+        # The pause is random: otherwise all workers that an outage has affected would repeat their requests at the same time.
         seconds = failure.retry_after or random.uniform(longest / 2, longest)  # noqa: S311  (no secret)
         if self._remaining() - seconds < _SHORTEST_TRY_SECONDS:
             return False

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from identity.models import Job
 
-# Duration of the lease. Must be longer than the work on one user: at most four examinations (see `users`), each within
+# The duration of the lease. It must be longer than the work on one user: at most four examinations (see `users`), each within
 # `DELIVERY_BUDGET_SECONDS`.
 HELD_FOR = timedelta(seconds=60)
 _HOST = uuid.uuid4().hex

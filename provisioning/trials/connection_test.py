@@ -50,7 +50,7 @@ def _summary(steps: Steps) -> str:
 
 
 def _note(session: ScimSession, report: TrialReport) -> None:
-    """Store the newest result with the action, for its page and for the choice of an update mode."""
+    """Store the newest result with the action. The page of the action and the choice of an update mode use this result."""
     steps = {step.name: step.finding.state for step in report.steps.taken}
     mode = report.findings.get("recommended_update_mode")
     finding = {"at": wire_time(timezone.now()), "server": session.transport.server, "summary": report.summary, "steps": steps}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MARK = "identity-canary"
 _MODES = {"put": "Update by PUT", "patch": "Update by PATCH without a path", "patch_per_attribute": "Update by PATCH per attribute"}
 _OUTDATED = 'W/"never-a-version"'
-# The modes in order of preference: PUT clears empty attributes, PATCH per attribute can remove them, PATCH without a path never does.
+# The modes in order of preference: PUT clears empty attributes, PATCH per attribute can remove them, and PATCH without a path keeps them.
 _RECOMMENDED = ("put", "patch_per_attribute", "patch")
 _LEFT_BEHIND = f"Delete the test user on the server: its userName starts with {MARK}."
 _NOT_TRIED = "Not run: the server is not reachable or not usable."
