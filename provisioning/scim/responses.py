@@ -43,7 +43,7 @@ def read_user(status: int, body: bytes, resource_id: str) -> dict[str, Any]:
 def written_user(verb: str, status: int, body: bytes, resource_id: str) -> Mapping[str, Any]:
     """Return the user in a 2xx answer to PUT or PATCH: an empty object for 204, or the written user for 200 or 201.
 
-    See RFC 7644, 3.5.1 and 3.5.2. All other answers raise `InvalidResponseShape`, as does `created_user` for an answer without an id.
+    See RFC 7644, 3.5.1 and 3.5.2. All other answers raise `InvalidResponseShape`, and so does an answer whose user has no id or another id.
     """
     if status == 204 and not body:
         return {}
