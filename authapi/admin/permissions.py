@@ -26,7 +26,7 @@ _MOST_APIS = 100
 
 
 class PermissionForm(RowForm):
-    permission = forms.ChoiceField(help_text="Permissions are scopes of APIs.")
+    permission = forms.ChoiceField(help_text="Each permission is a scope of an API.")
 
     def fit(self, request: HttpRequest, row: Any) -> None:
         super().fit(request, row)
@@ -108,7 +108,11 @@ class PermissionPanels(Tables):
         found = UserPermission.objects.of(user.tenant_id).filter(user=user)
         more = self.list_of(UserPermission, q=user.user_id)
         return self._table(
-            request, found, "Permissions without a role", "No permissions. The permissions of roles are not listed here.", more
+            request,
+            found,
+            "Permissions without a role",
+            "No permissions without a role. This table does not list the permissions of the user's roles.",
+            more,
         )
 
     def _table(self, request: HttpRequest, found: Any, title: str, empty: str, more: str) -> Panel:

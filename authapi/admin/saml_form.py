@@ -104,8 +104,8 @@ class SamlForm(ShowsValues, forms.Form):
     )
     audience = _text(
         "Audience",
-        "The entity id of the application. If this is empty, the audience of an assertion is the issuer of the login request. "
-        "Assertions of logins that start at this service then have no audience.",
+        "The entity id of the application. If this is empty, the audience of an assertion is the issuer of the login request. If a "
+        "login starts at this service, there is no such request, so the assertion has no audience.",
     )
     logout_callback = _text(
         "Logout address",
@@ -114,12 +114,12 @@ class SamlForm(ShowsValues, forms.Form):
     slo_enabled = _switch("Send a logout request when the user logs out of another application")
     binding = forms.ChoiceField(label="How logout messages are sent", choices=_BINDINGS)
     nameIdentifierFormat = forms.ChoiceField(  # noqa: N815  (the name of the wire)
-        label="Format of the NameID", choices=_FORMATS, help_text="Applies unless the login request asks for another format."
+        label="Format of the NameID", choices=_FORMATS, help_text="Used unless the login request asks for another format."
     )
     nameIdentifierProbes = LinesField(  # noqa: N815
         label="Value of the NameID",
-        help_text="One attribute name per line. The value of the first attribute that the user has is used. If the user has none of them, "
-        "the user id is used. If this is empty, the default names are used.",
+        help_text="Names of SAML attributes or fields of the user, one per line. The first of them that has a value for the user becomes "
+        "the NameID. If none has a value, the user id becomes the NameID. If this is empty, the default names are used.",
     )
     mappings = LinesField(
         rows=8,
@@ -128,41 +128,45 @@ class SamlForm(ShowsValues, forms.Form):
         "app_metadata.department. For groups and roles, write “groups” and “roles”.",
     )
     passthroughClaimsWithNoMapping = _switch(  # noqa: N815
-        "Also send the fields of the user that have no line above", "Except metadata, groups, roles and data about logins."
+        "Also send the fields of the user that have no line above",
+        "Metadata, groups, roles and data about logins are not sent in this way. They need a line.",
     )
     mapUnknownClaimsAsIs = _switch(  # noqa: N815
         "Send fields without a line under their own names", "If this is off, the prefix below is added to each of these names."
     )
     claimsPrefix = _text("Prefix for fields without a line", "If this is empty, urn:svc:claims: is used.")  # noqa: N815
     createUpnClaim = _switch("Send a UPN", "The user principal name: the email address or, without one, the user id.")  # noqa: N815
-    mapIdentities = _switch("Send the identities of the user", "For each identity: provider, connection, and whether it is social.")  # noqa: N815
+    mapIdentities = _switch(  # noqa: N815
+        "Send the identities of the user", "For each identity: its provider, its connection, and whether the provider is social."
+    )
     signs = forms.ChoiceField(label="Signed part", choices=_SIGNED)
     signatureAlgorithm = forms.ChoiceField(label="Signature algorithm", choices=_SIGNATURES)  # noqa: N815
     digestAlgorithm = forms.ChoiceField(label="Digest algorithm", choices=_DIGESTS)  # noqa: N815
     signingCert = _certificate(  # noqa: N815
         "Certificates for signed requests",
-        "One or more certificates of the application in PEM format. If this is set, the application must sign its login and "
-        "logout requests.",
+        "One or more certificates of the application in PEM format. If you enter a certificate, the application must sign its login "
+        "and logout requests.",
     )
     encryptionCert = _certificate(  # noqa: N815
-        "Encryption certificate", "A certificate of the application in PEM format. If this is set, assertions are encrypted."
+        "Encryption certificate", "A certificate of the application in PEM format. If you enter one, assertions are encrypted."
     )
     encryptionAlgorithm = forms.ChoiceField(label="Encryption algorithm", choices=_CIPHERS)  # noqa: N815
     lifetimeInSeconds = forms.IntegerField(  # noqa: N815
         label="Lifetime of an assertion", min_value=1, help_text="Seconds in which the application must use the assertion."
     )
-    recipient = _text("Recipient", "The value in assertions. If this is empty, the address that the response is sent to.")
-    destination = _text("Destination", "The value in responses. If this is empty, the address that the response is sent to.")
     issuer = _text(
-        "Entity id of this service", "Only if the application needs a special value. If this is empty, the entity id of the tenant."
+        "Entity id of this service",
+        "If this is empty, the entity id of the tenant is used. Enter one only if the application needs another.",
     )
-    authnContextClassRef = _text("Authentication context class", "Applies unless the login request asks for another class.")  # noqa: N815
-    typedAttributes = _switch("Send the type of each attribute value", "In xsi:type. If this is off, each type is xs:anyType.")  # noqa: N815
+    authnContextClassRef = _text("Authentication context class", "Used unless the login request asks for another class.")  # noqa: N815
+    typedAttributes = _switch(  # noqa: N815
+        "Send the type of each attribute value", "In the XML attribute “xsi:type”. If this is off, each type is “xs:anyType”."
+    )
     includeAttributeNameFormat = _switch("Send the NameFormat of each attribute")  # noqa: N815
     consumers = LinesField(
         label="Assertion consumer services by index",
-        help_text="For login requests that name an index instead of an address. One per line: index and address, such as "
-        "1 https://app.example.com/acs",
+        help_text="One per line: index and address, such as 1 https://app.example.com/acs. Login requests can contain an index instead of "
+        "an address.",
     )
 
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
@@ -175,7 +179,7 @@ class SamlForm(ShowsValues, forms.Form):
         for line in self.cleaned_data["mappings"]:
             member, separator, claim = (part.strip() for part in line.partition("="))
             if not (member and separator and claim):
-                raise forms.ValidationError(f"Enter each line as field = attribute, such as email = mail. Wrong line: {line[:80]}")
+                raise forms.ValidationError(f"Enter each line as “field = attribute”, such as “email = mail”. Wrong line: {line[:80]}")
             found.setdefault(member, []).append(claim)
         return found
 

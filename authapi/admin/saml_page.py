@@ -60,10 +60,13 @@ class ImportForm(forms.Form):
     address = forms.CharField(required=False, label="Address of the metadata", max_length=2048, widget=forms.TextInput(attrs={"size": 70}))
     encrypts = forms.BooleanField(required=False, label="Encrypt assertions if the metadata contains an encryption certificate")
     recipe = forms.ChoiceField(
-        required=False, label="Recipe", help_text="The usual settings of a known application. A recipe takes precedence over metadata."
+        required=False, label="Recipe", help_text="The usual settings of a known application. If you choose a recipe, metadata is ignored."
     )
     place = forms.CharField(
-        required=False, label="Value for the recipe", max_length=200, help_text="The value in parentheses after the name of the recipe."
+        required=False,
+        label="Value for the recipe",
+        max_length=200,
+        help_text="What the recipe needs. The parentheses after its name say what to enter.",
     )
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -235,7 +238,7 @@ def _metadata_of(imported: ImportForm) -> bytes:
         "GET", values["address"].strip(), headers=headers, body=None, deadline=time.monotonic() + _FETCH_SECONDS
     )
     if answer.status != _OK:
-        raise MetadataUnusable(f"The address of the metadata answers with status {answer.status}.")
+        raise MetadataUnusable(f"The address of the metadata answered with the HTTP status {answer.status} instead of {_OK}.")
     return answer.body
 
 

@@ -60,7 +60,7 @@ ABOUT: Mapping[str, str] = {
     "events.mark": "Changes without an event, because a program wrote to the database without the service. Find out which program.",
     # Provisioning
     "provisioning.action": "An action processes the events of event streams. For example, it provisions users to a SCIM server.",
-    "provisioning.delivery": "A delivery is one event for the destination of one stream. If all attempts fail, it becomes a dead letter.",
+    "provisioning.delivery": "A delivery sends one event to the destination of a stream. If all attempts fail, a dead letter is stored.",
     "provisioning.deadletter": "Events that a destination did not accept after all attempts. Fix the cause, then redeliver them.",
     "provisioning.synchronizationrow": "The result for each user of a synchronization or a comparison. Search by the id of the job.",
     "provisioning.accountlink": "The account of each user on a SCIM server. A link is suspect if only the userName identified the account.",

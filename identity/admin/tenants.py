@@ -89,7 +89,8 @@ def _explain_deletion(_request: HttpRequest, row: Tenant) -> str:
     counted = ", ".join(f"{number:,} {kind_of(number, kind)}" for kind, number in counts.items())
     return (
         f"Delete {row.pk} permanently: {counted}. Its hosts answer 403 at once, its streams close, and all its data is deleted"
-        f"{_grace_in_words()}. Each deletion becomes an event. The log is kept for its retention period. The id can never be used again."
+        f"{_grace_in_words()}. The deletion of each user, connection, organization and group is recorded as an event. The event log "
+        f"is kept until its retention has ended. No new tenant can get the id {row.pk}."
     )
 
 
@@ -124,7 +125,7 @@ class TenantAdmin(OperatorsChange[Tenant]):
         _status_action("suspend", "Suspend", Tenant.Status.SUSPENDED, is_dangerous=True,
                        effect="All hosts of {tenant} answer 403, its open streams close within two seconds, and its staff cannot log in."),
         _status_action("activate", "Activate", Tenant.Status.ACTIVE, is_dangerous=False,
-                       effect="All hosts of {tenant} answer again, and its staff can log in."),
+                       effect="All hosts of {tenant} serve requests again, and its staff can log in."),
         ObjectAction("delete", "Delete this tenant", _explain_deletion, _delete_tenant,
                      is_offered=lambda row: not (row.is_closing or row.is_stopped),
                      form_class=TypedConfirmation, is_dangerous=True, for_operators_only=True, needs_proof=True),

@@ -60,7 +60,8 @@ class AccountLinkAdmin(NamesUsers, ReadOnlyAdmin[AccountLink], ObjectActionsAdmi
             label="Forget link",
             explain=lambda *_: (
                 "Deletes the link. The account on the server does not change. The next delivery of the user searches for the account by "
-                "its externalId. If the server finds no account, the event is skipped, becomes a dead letter, or creates an account."
+                "its externalId. If the server finds no account, the event and the settings of the action decide what happens: the "
+                "event is skipped, becomes a dead letter, or creates an account."
             ),
             run=_forget,
             is_dangerous=True,

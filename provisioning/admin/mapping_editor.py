@@ -63,9 +63,9 @@ class PreviewForm(forms.Form):
         label="Enterprise User extension",
         help_text="Enables all rows of this extension, such as “department” and “manager”. Saved with the draft.",
     )
-    user = forms.CharField(required=False, max_length=320, label="User of the preview", help_text="A user id or an email address.")
+    user = forms.CharField(required=False, max_length=320, label="User for the preview", help_text="A user id or an email address.")
     operation = forms.ChoiceField(
-        required=False, choices=[("update", "update an account"), ("create", "create an account")], label="Request of the preview"
+        required=False, choices=[("update", "update an account"), ("create", "create an account")], label="Request for the preview"
     )
 
 
@@ -145,7 +145,7 @@ def _save(action: Action, kept: list[MappingRowForm], *, enterprise: bool) -> li
 
 def _preview(action: Action, kept: list[MappingRowForm], asked: Mapping[str, Any]) -> Preview:
     if not asked["user"]:
-        raise Invalid({"user": ["Enter the user whose request the preview shows."]})
+        raise Invalid({"user": ["Enter the user for whom the preview shows the request."]})
     return mapping_preview(
         draft_setup(action),
         user_id=asked["user"],

@@ -32,8 +32,8 @@ class ConnectionTestForm(forms.Form):
     with_write_check = forms.BooleanField(
         required=False,
         label="With a write check",
-        help_text="Also creates a test user on the server, changes and reads this user in each update mode, and deletes it. Then "
-        "recommends an update mode.",
+        help_text="The test also creates a test user on the server, changes and reads this user in each update mode, and deletes the user. "
+        "The result recommends an update mode.",
     )
 
 
@@ -59,7 +59,7 @@ class EventRunForm(forms.Form):
     draft = forms.BooleanField(
         required=False,
         label="Use the draft",
-        help_text="If this is off, the deployed version runs, or the draft if no version is deployed.",
+        help_text="If this is off, the deployed version runs. If no version is deployed, the draft runs.",
     )
 
 

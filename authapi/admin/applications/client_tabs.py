@@ -60,7 +60,7 @@ class ClientTabs:
                 Cell("Create new secret", rotate) if may else Cell(""),
             )
         ]
-        return Panel("Secret", ("Secret", "How the client sends it", ""), rows)
+        return Panel("Secret", ("Secret", "How the client sends the secret", ""), rows)
 
     def credentials(self, request: HttpRequest, client: Client) -> Panel | None:
         if not request.user.has_perm("authapi.view_clientcredential"):

@@ -201,7 +201,7 @@ class UserPanels(Tables):
             "Roles in the whole tenant",
             ("Role", "Description", "Assigned to", ""),
             rows,
-            empty_text="No roles in the whole tenant.",
+            empty_text="The user has no roles in the whole tenant.",
             more_url=self.list_of(UserRole, q=user.user_id),
             more_text="All roles of this user",
             adds="add-role",
