@@ -6,9 +6,12 @@ The functions change only what pages show. Labels that are written in a model ar
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
+from django.apps import apps
 from django.contrib.admin.filters import ChoicesFieldListFilter
+from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.utils.text import capfirst
 
@@ -29,12 +32,14 @@ _SPELLED = {
     "signup": "sign-up",
     "sms": "SMS",
     "uri": "URI",
+    "uris": "URIs",
     "url": "URL",
     # A "wire id" is the id that the API shows. It differs from the primary key of the row.
     "wire": "public",
 }
 # Replacements of whole labels, which would otherwise only repeat the name of a column.
 _REPLACED = {
+    "CIMD expires at": "metadata document expires at",
     "api resource": "API",
     "app type": "kind of application",
     "auth version": "version of tokens",
@@ -70,6 +75,8 @@ _REPLACED = {
     "staged since": "waiting for approval since",
     "subject type": "tokens for",
     "taken at": "sending began at",
+    "token dialect": "format of tokens",
+    "token lifetime": "lifetime of tokens",
     "told at": "user notified at",
     "token endpoint auth method": "authentication",
     "triage actor": "decided by",
@@ -98,6 +105,18 @@ def spell_labels(model: type[models.Model]) -> None:
 def spelled(label: str) -> str:
     """Return a label that Django derived from a name in the source, with its abbreviations in their usual spelling."""
     return _REPLACED.get(label) or " ".join(_SPELLED.get(word, word) for word in label.split())
+
+
+def column_label(model: str, path: str) -> str:
+    """Return the label of a stored column, such as "format of tokens" for `token_dialect` of `authapi.apiresource`.
+
+    A path such as `settings.addons` continues in a JSON column. Without the model or the column, the label comes from the name.
+    """
+    column, dot, rest = path.partition(".")
+    label = column.replace("_", " ")
+    with suppress(LookupError, ValueError, FieldDoesNotExist):
+        label = str(getattr(apps.get_model(model)._meta.get_field(column), "verbose_name", label))
+    return spelled(label.removeprefix(_YES_OR_NO)) + dot + rest
 
 
 def sentence_of(value: Any, label: Any) -> str:

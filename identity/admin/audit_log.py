@@ -23,7 +23,7 @@ from django.utils.http import urlencode
 from django.utils.text import capfirst
 
 from foundation.admin.badges import Tone, badge
-from foundation.admin.field_labels import spelled
+from foundation.admin.field_labels import column_label, spelled
 from foundation.admin.list_cells import two_lines
 from foundation.admin.moment_fields import Moment
 from foundation.admin.panels import Cell, Panel
@@ -126,8 +126,8 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     has_history = False
     hidden_if_empty = ("ip", "user_agent", "reason", "more")
     empty_text = "No changes yet. Each change by staff, the management interface or a command appears here at once and stays."
-    readonly_fields = ("when", "who", "what", "object_page", "same_act", "more")
-    fields = ("when", "who", "actor_kind", "ip", "user_agent", "what", "object_page", "reason", "more", "same_act", "tenant_id")
+    readonly_fields = ("when", "who", "kind_of_actor", "what", "object_page", "same_act", "more")
+    fields = ("when", "who", "kind_of_actor", "ip", "user_agent", "what", "object_page", "reason", "more", "same_act", "tenant_id")
 
     def __init__(self, model: type[AuditEntry], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
@@ -184,6 +184,10 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
     def who(self, row: AuditEntry) -> str:
         return format_html('<a href="{}?{}">{}</a>', self._list(), urlencode({"actor": row.actor_name}), row.actor_name)
 
+    @admin.display(description="Kind of actor")
+    def kind_of_actor(self, row: AuditEntry) -> str:
+        return _ACTORS.get(row.actor_kind, row.actor_kind)
+
     @admin.display(description="What")
     def what(self, row: AuditEntry) -> str:
         word = badge(row.get_kind_display(), _TONES.get(row.kind, "quiet"))
@@ -212,9 +216,11 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
             return text
         return text if row.kind == AuditEntry.Kind.DELETE else format_html('<a href="{}">{}</a>', place, text)
 
-    @admin.display(description="Made together")
+    @admin.display(description="Changes made together")
     def same_act(self, row: AuditEntry) -> str:
-        return format_html('<a href="{}?{}">All changes of this request or command</a>', self._list(), urlencode({"act": str(row.act_id)}))
+        return format_html(
+            '<a href="{}?{}">Show all changes of this request or command</a>', self._list(), urlencode({"act": str(row.act_id)})
+        )
 
     @admin.display(description="Details")
     def more(self, row: AuditEntry) -> str:
@@ -259,7 +265,7 @@ def _values(_request: HttpRequest, row: Any) -> Panel | None:
     """Return the values before and after, field by field. An added row has only values after, a deleted row only values before."""
     if row.before is None and row.after is None:
         return None
-    names = row.names_by_column
+    names, model = row.names_by_column, row.object_type
     rows = [
         (Cell(_label_of(one.path)), Cell(_named(names, one.path, one.before)), Cell(_named(names, one.path, one.after)))
         for one in differences(row.before or {}, row.after or {})

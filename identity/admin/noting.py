@@ -16,6 +16,7 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 
 from foundation.acting import said
+from foundation.admin.field_labels import column_label
 from identity.audit.entries import is_noted, record
 from identity.models import AuditEntry
 
@@ -97,4 +98,4 @@ def _is_key(column: Any, text: str) -> bool:
 
 def _changed_columns(entry: AuditEntry) -> str:
     names = (entry.after or {}) if entry.kind == AuditEntry.Kind.CHANGE else {}
-    return ", ".join(name.replace("_", " ") for name in names)
+    return ", ".join(column_label(entry.object_type, name) for name in names)
