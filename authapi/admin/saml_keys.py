@@ -49,9 +49,9 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
             "prepare",
             "Publish the next certificate",
             lambda _request, _row: (
-                "The service adds another certificate to the metadata. It does not sign with this certificate yet. Applications that "
-                "load the metadata get the certificate automatically. Send it to all other applications. When all applications have "
-                "it, make it current."
+                "The service adds another certificate to the metadata, and does not sign with this certificate yet. Applications that "
+                "load the metadata get the certificate automatically. Send the certificate to all other applications. When all "
+                "applications have it, open the page of the certificate and choose “Make certificate current”."
             ),
             _prepare,
             is_offered=lambda row: row.state == SamlKey.State.CURRENT,
@@ -61,8 +61,8 @@ class SamlKeyAdmin(ReadOnlyAdmin[SamlKey], ObjectActionsAdmin[SamlKey]):
             "rotate",
             "Make certificate current",
             lambda _request, _row: (
-                "The service signs with this certificate from now on. Applications that do not have it yet refuse logins until they "
-                "get it. The previous certificate stays in the metadata until you remove it."
+                "The service signs with this certificate from now on. Applications that do not have the certificate yet refuse logins "
+                "until they get it. The previous certificate stays in the metadata until you remove it."
             ),
             _rotate,
             is_offered=lambda row: row.state == SamlKey.State.NEXT,

@@ -130,13 +130,13 @@ class UserPanels:
         rows = [
             (
                 Cell(row.identifier, self._page("loginfailures", row.pk)),
-                Cell(row.ip or "All"),
+                Cell(row.ip or "All addresses"),
                 Cell(_moment(row.last_failed_at)),
                 self._button(request, "loginfailures", row.pk, "lift", "Lift"),
             )
             for row in blocks_of_user(user)
         ]
-        return Panel("Blocks", ("Entered name", "IP address", "Last failed login (UTC)", ""), rows, "No blocks.")
+        return Panel("Blocks", ("Entered name", "IP address", "Last failed login (UTC)", ""), rows, "No block after failed logins.")
 
     def log(self, request: HttpRequest, user: User) -> Panel | None:
         if not request.user.has_perm("authapi.view_signin"):

@@ -30,14 +30,14 @@ _ORDER = {SamlKey.State.CURRENT: 0, SamlKey.State.NEXT: 1, SamlKey.State.PREVIOU
 
 
 class NoNextKey(LookupError):
-    """No next certificate is published. Prepare a next certificate, and rotate when every partner has it."""
+    """No next certificate is published. Publish one (prepare), and make it current (rotate) when every application has it."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
 
 
 class KeyInUse(ValueError):
-    """The current certificate signs and cannot be removed. Rotate first."""
+    """The current certificate signs and cannot be removed. Make another certificate current (rotate) first."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)

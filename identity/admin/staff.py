@@ -43,6 +43,7 @@ class StaffForm(ServiceForm):
         if self.instance.pk and "password" in self.fields:
             self.fields["password"].required = False
             self.fields["password"].label = "New password"
+            self.fields["password"].help_text = f"{self.fields['password'].help_text} If this is empty, the account keeps its password."
 
 
 class StaffAdmin(ServiceAdmin[Staff]):

@@ -65,9 +65,7 @@ class UserForm(ServiceForm):
 
 
 class LinkForm(forms.Form):
-    secondary = forms.CharField(
-        label="User id to link", max_length=300, help_text="Id of the user who becomes an identity of this user, such as database|abc."
-    )
+    secondary = forms.CharField(label="Id of the other user", max_length=300, help_text="The user id, such as database|abc.")
 
 
 def merge_of(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -126,8 +124,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
                      is_offered=lambda row: bool(row.blocked)),
         *ADDITIONS,
         ObjectAction("link", "Link another user",
-                     lambda _request, row: f"The other user becomes an identity of {label_of(row)}: the logins of both open one account. "
-                     f"The other user and its metadata are deleted. Subscribers receive user.deleted for the other user "
+                     lambda _request, row: f"The other user and its metadata are deleted. Its login becomes an identity of "
+                     f"{label_of(row)}, so both logins open this account. Subscribers receive user.deleted for the other user "
                      f"and user.updated for {label_of(row)}.", _link,
                      form_class=LinkForm, is_dangerous=True),
     )  # fmt: skip

@@ -62,7 +62,7 @@ def deliveries_of_stream(site: admin.AdminSite, request: HttpRequest, stream: Ev
     """Return the newest deliveries of a stream, for staff who may see deliveries."""
     staff = staff_of(request)
     if staff is None or not staff.has_perm("provisioning.view_delivery"):
-        return Panel("Newest deliveries", (), empty_text="You do not have permission to see deliveries. Ask an administrator.")
+        return Panel("Newest deliveries", (), empty_text="You do not have the permission to see deliveries. Ask an administrator for it.")
     # The unique index on stream and event returns the rows in this order.
     newest = list(Delivery.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id).order_by("-event")[:_DELIVERIES_SHOWN])
     place = f"{site.name}:provisioning_delivery"
@@ -159,7 +159,7 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
             return f"Waits while the stream is held: {reason}"
         earlier = Delivery.objects.filter(stream_id=row.stream_id, key=row.key, state=Delivery.State.TODO, position__lt=row.position)
         if earlier.exists():
-            return "Waits for earlier events of the same user."
+            return "Waits for earlier events of the same entity."
         if lane.token is not None and lane.delivery_id == row.pk:
             return "An attempt is running."
         return f"Next attempt at {localtime(max(lane.not_before, timezone.now())):%Y-%m-%d %H:%M:%S} (UTC)."

@@ -38,8 +38,8 @@ def _recorded_meanwhile(stream: EventStream) -> int:
 
 def _explain_enabling(_request: HttpRequest, stream: EventStream) -> str:
     return (
-        f"The stream will deliver events recorded from now on. It skips {_recorded_meanwhile(stream)} events that were recorded while it "
-        "was disabled. To provision existing users, use Synchronize, which can also enable the stream."
+        f"The stream will deliver events recorded from now on. It skips {_recorded_meanwhile(stream)} events that were recorded while the "
+        "stream was disabled. To provision existing users, use Synchronize, which can also enable the stream."
     )
 
 
@@ -85,7 +85,8 @@ class StreamAdmin(ServiceAdmin[EventStream]):
             name="disable",
             label="Disable",
             explain=lambda _request, _stream: (
-                "Events recorded until now wait until the stream is enabled. Events recorded while it is disabled are never delivered."
+                "Events recorded until now wait until the stream is enabled. Events recorded while the stream is disabled are never "
+                "delivered."
             ),
             run=_disable,
             is_offered=lambda stream: stream.status == EventStream.Status.ENABLED,

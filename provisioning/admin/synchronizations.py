@@ -48,7 +48,7 @@ class DryRunForm(forms.Form):
         max_value=MOST_PER_SECOND,
         initial=20,
         label="Users per second",
-        help_text="Upper limit. Lower it if the server is slow or limits requests.",
+        help_text="At most this number. Lower the number if the server is slow or limits requests.",
     )
 
 
@@ -134,7 +134,7 @@ STREAM_ACTIONS = (
         name="compare",
         label="Compare",
         explain=lambda *_: (
-            "Reports users that are missing on the server, accounts without a user, and differing attributes. Nothing is written."
+            "Reports users without an account on the server, accounts without a user, and attributes that differ. Nothing is written."
         ),
         run=_compare,
         is_offered=_leads_to_action,

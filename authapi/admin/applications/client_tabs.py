@@ -131,7 +131,7 @@ class ClientTabs:
             )
             for row in found.select_related("organization", "client_grant__api_resource").order_by("-pk")[:_SHOWN]
         ]
-        empty = "No grants in organizations. You add a grant of the client to an organization through the management interface."
+        empty = "No grants in organizations. To add a grant of the client to an organization, use the management interface."
         return Panel("Organizations in which a grant of this client is valid", ("Organization", "API", "Since (UTC)"), rows, empty)
 
     def logins(self, request: HttpRequest, client: Client) -> Panel | None:

@@ -145,9 +145,10 @@ class EnabledClients:
             else:
                 messages.success(request, f"Users of {connection} can no longer log in {where}.")
                 return HttpResponseRedirect(back)
+        kind = "application" if row is connection else "connection"
         effect = f"Users of {connection} can no longer log in {where}. Existing sessions do not end."
         shown = {"form": form, "effect": effect, "original": row, "back_url": back, "act": "Remove", "is_dangerous": True}
-        return page_beside(page, request, "admin/link_row.html", "Remove?", **shown)
+        return page_beside(page, request, "admin/link_row.html", f"Remove {kind}?", **shown)
 
 
 @unit_of_work

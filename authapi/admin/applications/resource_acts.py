@@ -45,8 +45,8 @@ def _explain_rotation(_request: HttpRequest, row: ApiResource) -> str:
     # With these policies, the API requires no grant for tokens for users.
     users = " Every application can request tokens for users." if policy in (None, "allow_all") else ""
     return (
-        f"The service creates a new secret and signs new tokens for {row} with it at once. The API refuses these tokens until you enter "
-        f"the new secret in the API. From then on, the API refuses all earlier tokens. {clients} for the API.{users}"
+        f"The service creates a new secret, and signs new tokens for {row} with this secret at once. The API refuses these tokens until "
+        f"you enter the new secret in the API. From then on, the API refuses all earlier tokens. {clients} for the API.{users}"
     )
 
 

@@ -78,7 +78,7 @@ class ResourceTabs:
             )
             for row in found[:_SHOWN]
         ]
-        empty = "No grants. To let a client request tokens for this API, grant the API to the client."
+        empty = "No grants. A grant lets a client request tokens for this API."
         columns = ("Client", "Tokens for", "Scopes", "", "")
         return Panel("Clients with a grant for this API", columns, rows, empty, **self._add(request, resource))
 

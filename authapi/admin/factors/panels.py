@@ -92,7 +92,7 @@ class FactorPanels:
             return None
         rows = [
             (
-                Cell(" ".join(part for part in (row.ip, row.user_agent[:60]) if part) or "unknown"),
+                Cell(" ".join(part for part in (row.ip, row.user_agent[:60]) if part) or "Unknown"),
                 Cell(_moment(row.last_used_at)),
                 Cell(_moment(row.expires_at)),
                 self._button(request, "authapi", "rememberedbrowser", row.pk, "forget", "Forget"),
@@ -112,4 +112,4 @@ class FactorPanels:
 
 
 def _moment(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}" if moment is not None else "never"
+    return f"{moment:%Y-%m-%d %H:%M}" if moment is not None else "Never"

@@ -13,7 +13,7 @@ METADATA_PATH = "/samlp/metadata"
 
 
 class NoConsumerAddress(LookupError):
-    """The application has no address for answers: register a callback."""
+    """The application has no address for SAML responses. Enter an assertion consumer service (a callback)."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)

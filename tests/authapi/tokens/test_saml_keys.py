@@ -133,5 +133,5 @@ def test_the_command_explains_errors(tenant: Tenant, arguments: tuple[str, ...],
 
 
 def test_the_command_does_not_remove_the_signing_certificate(tenant: Tenant) -> None:
-    with pytest.raises(CommandError, match="Rotate first"):
+    with pytest.raises(CommandError, match="another certificate current"):
         command("--tenant", tenant.pk, "--remove", signing_identity(tenant.pk).kid)

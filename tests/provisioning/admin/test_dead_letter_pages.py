@@ -454,7 +454,7 @@ def test_the_page_of_a_delivery_shows_its_next_attempt(
     first, second = Delivery.objects.filter(stream_id=stream.pk).order_by("position")
     pages = [browser.get(reverse("admin:provisioning_delivery_change", args=(quote(row.pk),))).content.decode() for row in (first, second)]
     assert f"{Lane.objects.get(stream_id=stream.pk).not_before:%Y-%m-%d %H:%M:%S}" in pages[0]
-    assert "Waits for earlier events of the same user" in pages[1]
+    assert "Waits for earlier events of the same entity" in pages[1]
     breaker.hold_stream(stream_id=stream.pk, tenant_id=tenant.pk, reason="away")
     assert (
         "Waits while the stream is held: away"
