@@ -121,7 +121,7 @@ def test_the_command_lists_prepares_rotates_and_removes_certificates(tenant: Ten
     ("arguments", "says"),
     [
         (("--tenant", "nowhere"), "no tenant"),
-        (("--rotate",), "Prepare a next certificate"),
+        (("--rotate",), "Publish one"),
         (("--remove", "x"), "no certificate x"),
         (("--prepare", "--rotate"), "one step at a time"),
     ],
