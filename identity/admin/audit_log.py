@@ -66,7 +66,7 @@ class AuditSearch(forms.Form):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if values.get("since") and values.get("until") and values["since"] > values["until"]:
-            self.add_error("until", "The end is before the start.")
+            self.add_error("until", "“To time” is before “From time”. Enter a later time.")
         return values
 
     @property

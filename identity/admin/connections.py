@@ -247,7 +247,7 @@ class ConnectionAdmin(RowPagesAdmin[Connection], DeletedInPartsAdmin[Connection]
     sortable_by = ("name", "created_at")
     search_fields = ("name", "display_name", "id__exact")
     empty_text = "No connections yet. Each user belongs to a connection. Add a database connection for users with a password."
-    deletion_effect = "All users of the connection are deleted first, with one event per user. This can take a while."
+    deletion_effect = "All users of the connection are deleted first, with one event for each user. This can take a while."
 
     change_form_template = "admin/connection_form.html"
     first_tab = "Settings"

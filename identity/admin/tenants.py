@@ -63,7 +63,7 @@ class TenantForm(ServiceForm):
 def _status_action(name: str, label: str, status: str, *, is_dangerous: bool, effect: str) -> ObjectAction:
     def run(_request: HttpRequest, row: Tenant, _values: dict[str, Any]) -> str:
         tenants.set_tenant_status(tenant_id=row.pk, status=status)
-        return f"{row.pk} is {status}."
+        return f"The tenant {row.pk} is {status}."
 
     return ObjectAction(
         name,
@@ -105,11 +105,11 @@ def _grace_in_words() -> str:
 def _delete_tenant(_request: HttpRequest, row: Tenant, values: dict[str, Any]) -> str:
     if values["confirmation"] != row.pk:
         raise Invalid({"confirmation": [f"Enter {row.pk} to confirm."]})
-    return f"{row.pk} is being deleted by the job {tenant_deletion.start(tenant_id=row.pk).pk}."
+    return f"The job {tenant_deletion.start(tenant_id=row.pk).pk} deletes the tenant {row.pk}."
 
 
 def _restore_tenant(_request: HttpRequest, row: Tenant, _values: dict[str, Any]) -> str:
-    return f"{row.pk} is {tenant_deletion.restore(tenant_id=row.pk).status}."
+    return f"The tenant {row.pk} is not deleted. Its state is {tenant_deletion.restore(tenant_id=row.pk).status}."
 
 
 class TenantAdmin(OperatorsChange[Tenant]):

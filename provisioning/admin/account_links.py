@@ -45,7 +45,9 @@ class AccountLinkAdmin(NamesUsers, ReadOnlyAdmin[AccountLink], ObjectActionsAdmi
     actions = (bulk_action(CONFIRM_LINKS, permission="confirm", effect=_CONFIRM, is_dangerous=True),)
     fields = ("tenant_id", "action", "about_user", "remote_id", "state", "origin", "user_names", "keys", "birth", "ended", "updated_at")
     readonly_fields = ("action", "about_user", "state")
-    empty_text = "No links yet. A link is stored when a delivery creates the account of a user, or finds the account by its externalId."
+    empty_text = (
+        "No links yet. The service stores a link when a delivery creates the account of a user or finds the account by its externalId."
+    )
     object_actions = (
         ObjectAction(
             name="confirm",
@@ -85,7 +87,7 @@ class AccountLinkAdmin(NamesUsers, ReadOnlyAdmin[AccountLink], ObjectActionsAdmi
 
     @admin.display(description="Action")
     def action(self, row: AccountLink) -> str:
-        return getattr(row, "action_name", None) or "deleted"
+        return getattr(row, "action_name", None) or "Deleted"
 
     @admin.display(description="State")
     def state(self, row: AccountLink) -> str:

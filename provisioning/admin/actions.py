@@ -72,7 +72,7 @@ def _deploy(_request: HttpRequest, action: Action, _values: dict[str, Any]) -> s
 def _explain_deploying(_request: HttpRequest, action: Action) -> str:
     deployed = actions.deployed_version(action)
     if deployed is None:
-        return "Creates a version from the draft. Afterwards, you can add an event stream that runs the action."
+        return "Creates the first version of the action from the draft. After this, you can add an event stream that runs the action."
     return f"Creates a new version from the draft. Deliveries then run the new version instead of version {deployed.number}."
 
 
@@ -174,7 +174,7 @@ class ActionAdmin(ServiceAdmin[Action]):
             (
                 Cell(str(version), reverse(f"{place}_change", args=(version.pk,))),
                 Cell(f"{version.created_at:%Y-%m-%d %H:%M}"),
-                Cell("In use" if version.is_deployed else ""),
+                Cell("In use" if version.is_deployed else "Not in use"),
             )
             for version in newest
         ]

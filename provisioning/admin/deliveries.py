@@ -96,7 +96,7 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> 
             streams[delivery.stream_id],
             Cell(delivery.get_state_display(), reverse(f"{place}_delivery_change", args=(delivery.pk,))),
             Cell((delivery.error_message or delivery.reason)[:120] or _NONE),
-            Cell("Open", reverse(f"{place}_deadletter_change", args=(letters[delivery.pk],))) if delivery.pk in letters else Cell(_NONE),
+            Cell("Show", reverse(f"{place}_deadletter_change", args=(letters[delivery.pk],))) if delivery.pk in letters else Cell(_NONE),
         )
         for delivery in found
     ]
