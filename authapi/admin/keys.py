@@ -52,7 +52,7 @@ class SigningKeyAdmin(ReadOnlyAdmin[SigningKey], ObjectActionsAdmin[SigningKey])
             "revoke",
             "Revoke key",
             lambda _request, _row: (
-                "All tokens that this key signed are refused at once. Revoke the key if an attacker may have its private key."
+                "All tokens that this key signed are refused at once. Revoke the key if an attacker may know its private part."
             ),
             _revoke,
             is_offered=lambda row: row.state != SigningKey.State.REVOKED,

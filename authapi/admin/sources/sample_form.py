@@ -91,7 +91,7 @@ class OpenIdForm(SampleForm):
     userinfo = ValuesField(
         head="Claim",
         label="Claims of the userinfo endpoint",
-        help_text="A login reads this endpoint only if the ID token has no email or no name. The claim sub must have the same "
+        help_text="A login reads this endpoint only if the ID token has no email or no name. The claim “sub” must have the same "
         "value as in the ID token.",
     )
 
