@@ -203,7 +203,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
 
     @admin.display(description="Changed")
     def changed(self, row: AuditEntry) -> str:
-        names = [_label_of(name) for name in (row.after or {})] if row.kind == AuditEntry.Kind.CHANGE else []
+        names = [column_label(row.object_type, name) for name in (row.after or {})] if row.kind == AuditEntry.Kind.CHANGE else []
         return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") or "-"
 
     @admin.display(description="Object")
@@ -267,20 +267,15 @@ def _values(_request: HttpRequest, row: Any) -> Panel | None:
         return None
     names, model = row.names_by_column, row.object_type
     rows = [
-        (Cell(_label_of(one.path)), Cell(_named(names, one.path, one.before)), Cell(_named(names, one.path, one.after)))
+        (Cell(column_label(model, one.path)), Cell(_named(names, one.path, one.before)), Cell(_named(names, one.path, one.after)))
         for one in differences(row.before or {}, row.after or {})
     ]
     rows += [
-        (Cell(_label_of(name)), Cell(_shown(json.dumps(value))), Cell("Changed, never shown"))
+        (Cell(column_label(model, name)), Cell(_shown(json.dumps(value))), Cell("Changed, never shown"))
         for name, value in (row.before or {}).items()
         if row.after is not None and value == row.after.get(name, ...)
     ]
     return Panel("Before and after", ("Field", "Before", "After"), rows, "The entry contains no changed values.")
-
-
-def _label_of(column: str) -> str:
-    """Return the label of a column or of a member of a JSON column, as the page of the row shows it."""
-    return spelled(column.replace("_", " ").removeprefix("is "))
 
 
 def _named(names: Mapping[str, str], column: str, value: str | None) -> str:
