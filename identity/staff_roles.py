@@ -31,7 +31,7 @@ ROLES: dict[str, RoleRule] = {
     ADMINISTRATOR: RoleRule("Administrator", "Has all permissions, including staff accounts and their roles.", ("*",)),
     PROVISIONING_OPERATOR: RoleRule(
         "Provisioning operator",
-        "Runs event streams, actions, synchronizations and dead letters. Sees users, groups, roles, organizations, connections, jobs "
+        "Manages event streams and actions, starts synchronizations, and handles dead letters. Sees users, groups, roles, organizations, connections, jobs "
         "and the event log without changing them. Sees no clients, keys or staff accounts.",
         (
             "provisioning.*",

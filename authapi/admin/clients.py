@@ -124,7 +124,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
                 "revoke",
                 "Revoke the client",
                 lambda _request, row: (
-                    f"{row} gets no new tokens, and all its tokens are revoked. This cannot be undone. The client stays in the list."
+                    f"“{row}” gets no new tokens, and all its tokens are revoked. This cannot be undone. The client stays in the list."
                 ),
                 _revoke,
                 is_offered=lambda row: row.revoked_at is None,

@@ -118,7 +118,7 @@ class ApiResourceForm(ServiceForm):
         choices=_ALGORITHMS,
         label="Signature of tokens",
         help_text="How tokens for this API are signed. With HS256, the API checks them with the secret below, otherwise with the "
-        "published keys. An API that has the secret can also create tokens, so all other APIs refuse tokens with HS256.",
+        "published keys. This API could then also create such tokens, so the userinfo endpoint and other APIs refuse them.",
     )
     signing_secret = forms.CharField(
         required=False,

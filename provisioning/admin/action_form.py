@@ -120,7 +120,7 @@ class ActionForm(ServiceForm):
     )
     options = ValuesField(label="Options of the entry point", help_text=f"Passed to the entry point unchanged. {HOW_TO_ENTER}")
     SCIM_BASE_URL = _secret(
-        "Base URL of the SCIM 2.0 server, such as https://example.com/scim/v2. Required. If you enter another server, also enter its token."
+        "Base URL of the SCIM 2.0 server, such as https://example.com/scim/v2. Required. If you change the server, also enter its token."
     )
     SCIM_BEARER_TOKEN = _secret("Token issued by the SCIM server. Required.", is_masked=True)
     SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request. A slower request fails. Default: {scim.DEFAULT_TIMEOUT_MS}.")

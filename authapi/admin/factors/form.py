@@ -24,7 +24,7 @@ _FACTOR_NAMES = {
 }
 _POLICY_NAMES = {
     SecondFactorPolicy.NEVER: "Never: users are not asked for a second factor, even if they have one.",
-    SecondFactorPolicy.ON_REQUEST: "On request: if the application requests a second factor, and for users who have turned this on.",
+    SecondFactorPolicy.ON_REQUEST: "On request: if the application requests a second factor, or the user has enrolled one.",
     SecondFactorPolicy.NEW_DEVICE: "In new browsers: all users, in each browser that they have not used before.",
     SecondFactorPolicy.ALWAYS: "Always: all users, at each login, unless the browser is remembered.",
 }
