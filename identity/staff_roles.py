@@ -31,8 +31,8 @@ ROLES: dict[str, RoleRule] = {
     ADMINISTRATOR: RoleRule("Administrator", "Has all permissions, including staff accounts and their roles.", ("*",)),
     PROVISIONING_OPERATOR: RoleRule(
         "Provisioning operator",
-        "Manages event streams and actions, starts synchronizations, and handles dead letters. Sees users, groups, roles, organizations, connections, jobs "
-        "and the event log without changing them. Sees no clients, keys or staff accounts.",
+        "Manages event streams and actions, starts synchronizations, and handles dead letters. Sees users, groups, roles, organizations, "
+        "connections, jobs and the event log without changing them. Sees no clients, keys or staff accounts.",
         (
             "provisioning.*",
             "events.*_eventstream",

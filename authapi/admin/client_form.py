@@ -130,8 +130,8 @@ class ClientForm(ExchangeFields, ServiceForm):
         label="Own login forms (legacy)",
         help_text=(
             "Warning: the application shows its own login form and sees every password. Web pages may log users in at /co/authenticate "
-            "if their origin is a web origin or a CORS origin above, or the origin of a callback. In browsers that block cookies of other sites, these "
-            "logins fail, or need the verification page."
+            "if their origin is a web origin or a CORS origin above, or the origin of a callback. In browsers that block cookies of other "
+            "sites, these logins fail, or need the verification page."
         ),
     )
     cross_origin_loc = _address(
