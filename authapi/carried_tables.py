@@ -17,7 +17,8 @@ _BEGINS_AGAIN = (
 
 
 def declare() -> None:
-    """Declare the tables of authapi, and the encrypted contents of jobs of `identity`, which code of both apps encrypts."""
+    """Declare the tables of `authapi`. Also declare the encrypted contents of jobs of `identity`: code of both apps encrypts these
+    contents."""
     carry(
         "authapi",
         left_behind=dict.fromkeys(

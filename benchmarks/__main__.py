@@ -1,6 +1,7 @@
 """Runs every benchmark of the service, one after another. Starts private durable servers, unless DATABASE_URL and REDIS_URL are set.
 
-Run with `make bench`, or `.venv/bin/python -m benchmarks recording auth` for some of them. Compare only figures of the same run.
+Run with `make bench`, or `.venv/bin/python -m benchmarks recording auth` for some of them. Compare figures only with figures of the same
+run.
 """
 
 from __future__ import annotations

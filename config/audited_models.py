@@ -87,7 +87,7 @@ OF_PEOPLE = frozenset(
 
 
 def watch_models() -> None:
-    """Watch all models of the apps that are not excluded above."""
+    """Watch all models of the apps, except the models that this module excludes."""
     row_audit.connect()
     for label in _APPS:
         for model in apps.get_app_config(label).get_models():

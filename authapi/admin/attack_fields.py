@@ -22,7 +22,7 @@ _STAGES = {
 }
 STAGES_IN_WORDS = dict(_STAGES.values())
 _SUSPICION_SHIELDS = (
-    ("block", "Block: refuse its requests until the IP address has an attempt again"),
+    ("block", "Block: refuse requests from the IP address until it has an attempt again"),
     ("admin_notification", "Notify the administrators: at most one email per hour"),
 )
 _LOGIN_SHIELDS = (

@@ -57,7 +57,7 @@ class ProfileForm(ServiceForm):
     creates_users = forms.BooleanField(
         required=False,
         label="Create users",
-        help_text="If a token is about an unknown user, the service creates the user. Only with the claim “sub”, and not at "
+        help_text="If a token is about an unknown user, the service creates the user. This works only with the claim “sub”, and not at "
         "database connections.",
     )
     is_single_use = forms.BooleanField(

@@ -33,8 +33,8 @@ _STALE_SECONDS = 86_400.0
 # Shortest pause between fetches after an unknown key id or a failure. Without a pause, forged tokens could cause many requests to the
 # server of the client.
 _PAUSE_SECONDS = 30.0
-# Number of requests of a process that may wait for key sets at the same time. Further requests are refused with an error that says to try
-# again.
+# Number of requests in one process that may wait for key sets at the same time. Further requests are refused with an error, which asks the
+# client to try again.
 _MOST_WAITING = 4
 _MOST_SETS = 1000
 _MOST_KEYS = 20

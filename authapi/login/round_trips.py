@@ -56,7 +56,7 @@ def begin(
     """End a session. Return the first participant that the browser must visit, None if the browser must visit no participant.
 
     After the last participant the browser is sent to `then`, or to `otherwise` if a participant did not end its session. `last` creates one
-    more visit, to the provider at which the session began; its argument is the handle that the provider's answer returns.
+    more visit, to the provider at which the session began; the argument of `last` is the handle that the provider's answer returns.
     """
     handle = new_secret()
     visits = _on_one_page(end_session(session, reason=reason, browser_handle=handle), handle)

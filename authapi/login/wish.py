@@ -37,8 +37,9 @@ class UserHint:
 class Presentation:
     """How the pages of a login are shown.
 
-    `languages` are the client's preferred languages, best first. `form_target` is the `form-action` source of a content policy with which
-    the response to a form may redirect to the client. `keeps_opener` is for a login in a window that the application opened and listens to.
+    `languages` are the client's preferred languages, best first. `form_target` is a source for `form-action` in the content policy: with
+    this source, the response to a form may redirect the browser to the client. `keeps_opener` is for a login in a window that the
+    application opened and listens to.
     """
 
     form_target: str

@@ -15,7 +15,7 @@ MAX_SCOPES = 1000
 
 
 class ApiResource(UnrecordedOwned):
-    """An API (resource server), which tokens name as their audience. The management interface of a tenant is an API, too."""
+    """An API (resource server): the audience of the tokens that are issued for it. The management interface of a tenant is an API, too."""
 
     class Dialect(models.TextChoices):
         ACCESS_TOKEN = "access_token"  # noqa: S105  (the name of a dialect)

@@ -53,8 +53,8 @@ def answered_request(request: HttpRequest, host: HostMatch, state: str) -> tuple
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
     browser = read_cookie(request, BROWSER)
     if not browser or not hmac.compare_digest(found[0].browser_digest, digest_of(browser)):
-        # RFC 9700, 4.7: an attacker may have sent the answer to their own login to this user, who would then be logged in to the
-        # attacker's account.
+        # RFC 9700, 4.7: an attacker may have begun a login of their own, and have sent the provider's answer to this user. Without this
+        # check, the user would be logged in to the attacker's account.
         raise RequestRefused(LoginCase.FOREIGN_BROWSER)
     if not end_request(found[0]):
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)

@@ -75,7 +75,7 @@ class Approval:
 
 
 def begin_request(wanted: Wanted) -> Begun:
-    """Store a request and return its row with the secrets, of which the row has digests only."""
+    """Store a request. Return its row, and the secrets; the row contains only digests of the secrets."""
     auth_req_id, link = new_secret(), new_secret()
     row = CibaRequest(
         tenant_id=wanted.client.tenant_id,
@@ -178,7 +178,8 @@ def deny_request(tenant_id: str, key: int, user: User) -> None:
 
 
 def take_back_approvals(*, tenant_id: str, user_id: int) -> None:
-    """Revoke the approvals of a user that no client has exchanged. Call it when an account changes, after its sessions have ended."""
+    """Revoke the approvals that a user has given and that no client has exchanged yet. Call it when an account changes, after its sessions
+    have ended."""
     rows = CibaRequest.objects.of(tenant_id).filter(user_id=user_id, status=CibaRequest.Status.APPROVED, used_at=None)
     rows.update(status=CibaRequest.Status.DENIED)
 

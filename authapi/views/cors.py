@@ -1,4 +1,5 @@
-"""Pure cross-origin rules of the OAuth endpoints: which origins may read responses, with and without cookies, and which headers."""
+"""Cross-origin rules of the OAuth endpoints: which origins may read responses (with or without cookies), and which headers scripts may send
+and read. Pure."""
 
 from __future__ import annotations
 

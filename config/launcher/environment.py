@@ -38,7 +38,7 @@ def compose(options: Options) -> dict[str, str]:
 
 
 def forget_counts(decided: dict[str, str]) -> None:
-    """Remove the files with the metrics of earlier processes, which would accumulate."""
+    """Remove the files with the metrics of earlier processes; otherwise these files would accumulate."""
     for file in Path(decided["PROMETHEUS_MULTIPROC_DIR"]).glob("*.db"):
         file.unlink()
 

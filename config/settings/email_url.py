@@ -15,8 +15,8 @@ _TIMEOUT_SECONDS = 10
 def email_settings(url: str, *, sender: str) -> dict[str, Any]:
     """Return Django's mail settings; without a URL no mail is sent.
 
-    `smtp` upgrades to TLS after the greeting, `smtps` starts with TLS, `smtp+plain` uses no TLS. `console:` writes to standard
-    output, `file:/directory` into files. Raises `ImproperlyConfigured` for another scheme, without repeating the URL.
+    `smtp` upgrades to TLS after the greeting, `smtps` starts with TLS, `smtp+plain` uses no TLS. `console:` writes to standard output, and
+    `file:/directory` writes into files. Raises `ImproperlyConfigured` for another scheme, without repeating the URL.
     """
     common = {"DEFAULT_FROM_EMAIL": sender, "SERVER_EMAIL": sender, "EMAIL_TIMEOUT": _TIMEOUT_SECONDS}
     parts = urlsplit(url)

@@ -38,7 +38,8 @@ _STREAM_HEADERS: list[Header] = [
 
 
 class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
-    """Serves one request for a stream with at most two tasks: the server's task writes; another notices when the client disconnects."""
+    """Serves one request for a stream with at most two tasks: the server's task writes, and another task notices when the client
+    disconnects."""
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one request. The method of the base class would handle one message after another, and would miss a disconnect during a
@@ -125,7 +126,7 @@ def _opened(admitted: Admitted, shared: StreamRuntime, send: Send, at_once: Pass
 
 def _drop_if_stuck(stream: Stream, abort: Callable[[], None]) -> None:
     if stream.writer.broken_by in {SLOW, OPERATOR}:
-        # Otherwise the server would wait until the client reads. The abort drops the connection and its buffers.
+        # Without the abort, the server would wait until the client reads. The abort drops the connection and its buffers.
         abort()
 
 

@@ -19,7 +19,7 @@ _ENDS = (1, 2, 4, 6, 8, 10)
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar. `url` links to the rows that it counts. `text` is shown instead of the count."""
+    """One bar. `url` links to the rows that the bar counts. `text` is shown instead of the count."""
 
     label: str
     count: float
@@ -129,7 +129,7 @@ def _columns(
 
 
 def lying(rows: Sequence[tuple[str, int, str, str]]) -> list[Bar]:
-    """Return one bar for each row, which has a label, a count, a URL and a tone. The longest bar is as wide as the drawing."""
+    """Return one bar for each of `rows`. A row has a label, a count, a URL and a tone. The longest bar is as wide as the drawing."""
     most = max((count for _label, count, _url, _tone in rows), default=0) or 1
     return [
         Bar(label, count, url, width=round(max(count / most * WIDTH, _LEAST) if count else 0, 2), height=HEIGHT, tone=tone)

@@ -1,5 +1,5 @@
-"""Spells labels that Django derives from names in the source: abbreviations in their usual spelling, and in choices only the first word
-capitalized.
+"""Corrects labels that Django derives from names in the source: abbreviations get their usual spelling, and in labels of choices only the
+first word is capitalized.
 
 The functions change only what pages show. Labels that are written in a model are part of its migrations and stay unchanged.
 """

@@ -72,6 +72,6 @@ def scopes_of(request: Request) -> frozenset[str]:
 
 
 def short_user(user: User) -> dict[str, Any]:
-    """Return the fields of a user that lists of the users of a role, a group or an organization contain."""
+    """Return the fields of a user for a list of the users of a role, a group or an organization."""
     shown = {name: getattr(user, name) for name in ("email", "name", "picture")}
     return {"user_id": user.user_id, **{name: value for name, value in shown.items() if value}}

@@ -99,7 +99,7 @@ SAML_FURTHER = (
     ),
     OptionField(
         "idpinitiated.client_id",
-        "Application that logins of the provider open",
+        "Application for logins that the provider starts",
         "The client id of the application. Required if the provider may start logins.",
         is_further=True,
     ),

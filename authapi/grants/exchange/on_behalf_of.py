@@ -1,4 +1,5 @@
-"""An API exchanges a token that it received for a token at the next API, for the same user (RFC 8693, 1.1)."""
+"""Token exchange by an API: the API sends a token that it has received, and gets a token of the same user for the next API (RFC 8693,
+1.1)."""
 
 from __future__ import annotations
 

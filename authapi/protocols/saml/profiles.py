@@ -1,4 +1,4 @@
-"""The profile of a user for assertions: the document of the user, and further members that mappings name."""
+"""The profile of a user for assertions: the document of the user, and further members to which mappings refer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The SQL statements of the start page of the admin.
 
-Each statement uses an index or stops at a bound, so its cost does not depend on the size of a tenant. If `tenant` is None, it reads
-all tenants, for platform operators. A result says whether its statement stopped at the bound.
+Each statement uses an index or stops at a bound, so its cost does not depend on the size of a tenant. If `tenant` is None, the statement
+reads the rows of all tenants, for platform operators. A result says whether its statement stopped at the bound.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class StreamState:
     behind: int
     failures: int
     staged_since: datetime | None
-    # Number of events in the last 24 hours whose user the server did not find.
+    # Number of events whose user the server did not find, in the last 24 hours.
     not_found: int = 0
     # Number of dispatched events that are not delivered yet, at most `MOST_WAITING`.
     waiting: int = 0

@@ -1,5 +1,5 @@
-"""Pages of frames for streams that are behind the ring of their tenant, the newest frames in memory. Each page is read once for all
-streams at the same position."""
+"""Pages of frames for streams whose next event is older than the frames in the ring (the newest frames of the tenant, in memory). Each page
+is read once for all streams at the same position."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Command(BaseCommand):
             raise CommandError("Nothing was deleted.")
 
     def _work(self, job: Job, console: Console) -> None:
-        """Run the job in addition to the workers, until it ends or only waits for a later day."""
+        """Run the job in addition to the workers, until the job ends, or until it only waits for a later day."""
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, disable=not self.stdout.isatty()) as progress:
             task = progress.add_task(f"Deleting {job.target}", total=100)
