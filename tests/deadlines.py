@@ -1,4 +1,5 @@
-"""Waits for a condition with a deadline instead of a sleep, and measures times for speed limits without the pauses of a busy machine."""
+"""Waits for a condition with a deadline instead of a sleep. For tests with a speed limit, measures the time without the pauses that a busy
+machine causes."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class OwnTime:
 
 @contextmanager
 def own_time() -> Iterator[OwnTime]:
-    """Measure the time of the block in which the process could run, including its sleeps. Read it during or after the block."""
+    """Measure how long this process could run during the block. Sleeps of the process count as well. Read the result during or after the
+    block."""
     clock = OwnTime()
     clock._thread.start()
     try:

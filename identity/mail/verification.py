@@ -126,7 +126,7 @@ def update_user_with_mail(*, address: str, tenant_id: str, user_id: str, changes
 
 @step_of(Job.Type.VERIFICATION_EMAIL)
 def issue_ticket(job: Job) -> bool:
-    """Issue the ticket of a job and request its mail. Returns False once the ticket exists."""
+    """Issue the ticket of a job and request its mail. Returns False if the job already has a ticket."""
     if EmailTicket.objects.of(job.tenant_id).filter(job=job).exists():
         return False
     user = User.objects.of(job.tenant_id).select_related("connection").filter(user_id=job.parameters["user_id"]).first()

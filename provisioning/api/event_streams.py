@@ -121,8 +121,8 @@ def one_stream_resource(stream: EventStream) -> dict[str, Any]:
 
 
 def stream_resource(stream: EventStream, warnings: list[str] | None = None) -> dict[str, Any]:
-    """Return the stream with members in the order of the contract; `held` only while the stream is held, `warnings` only if there are
-    any."""
+    """Return the stream with members in the order of the contract. The member `held` is present only while the stream is held, and
+    `warnings` is present only if there are warnings."""
     document: dict[str, Any] = {"id": stream.id, "status": str(stream.status)}
     if stream.name is not None:
         document["name"] = stream.name

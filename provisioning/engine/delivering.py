@@ -1,5 +1,5 @@
 """Works for one turn after a delivery message: claims a delivery, sends it while no transaction is open, writes the outcome, and claims the
-next."""
+next delivery."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def _take_turn(stream_id: str, key: str, turn: Turn) -> tuple[float | None, str 
 
 
 def probe_stream(stream_id: str, tenant_id: str) -> None:
-    """Run one delivery of a held stream. Resume the stream if the delivery succeeds or fails only because of its document, or if no
-    delivery waits.
+    """Run one delivery of a held stream. Resume the stream in three cases: the delivery succeeds, it fails only because of its document, or
+    no delivery waits.
     """
     claim = lanes.claim_oldest(stream_id, is_probe=True)
     if claim is None:
@@ -158,8 +158,8 @@ def run_claim(claim: Claim, memory: Memory) -> Success | Failure | NoTurn:
     is_skipped = outcome.status == "skipped"
     return Success(
         is_skipped=is_skipped,
-        # A deletion of a missing account counts as written. So an older event that is redelivered ends as superseded and does not create
-        # the account again.
+        # A deletion of a missing account counts as written. If an older event is redelivered afterwards, it therefore ends as superseded;
+        # otherwise it would create the account again.
         is_written=not is_skipped or claim.is_deletion,
         duration_ms=_milliseconds_since(started),
         reason=outcome.reason or "",

@@ -265,12 +265,13 @@ def due_key(stream_id: str) -> str | None:
 
 
 def lock_disabled(stream_id: str, *, through: int, limit: int) -> list[int]:
-    """Lock unleased lanes of a disabled stream whose waiting deliveries need events at or below position `through` from the log."""
+    """Lock the unleased lanes of a disabled stream in which waiting deliveries need events at or below position `through` from the log."""
     return [lane_id for (lane_id,) in fetch_all(_LOCK_DISABLED, {"stream": stream_id, "through": through, "limit": limit})]
 
 
 def waiting_in(lane_ids: Sequence[int], *, through: int) -> list[int]:
-    """Return the ids of waiting deliveries in locked lanes that need events at or below position `through`, in the order of the log."""
+    """Return the ids of waiting deliveries that are in locked lanes and need events at or below position `through`, in the order of the
+    log."""
     return [delivery_id for (delivery_id,) in fetch_all(_WAITING_IN, {"lanes": list(lane_ids), "through": through})]
 
 

@@ -111,7 +111,8 @@ def by_external_id(resources: Iterable[Resource], person: Person, claims: Claims
 
 
 def by_user_name(resources: Iterable[Resource], person: Person, claims: Claims) -> Verdict | Taken:
-    """Evaluate the answer to a filter on `userName`: ignore accounts with another name; require a further proof for one without a key."""
+    """Evaluate the answer to a filter on `userName`: ignore accounts with another name; require a further proof for an account without a
+    key."""
     found = list(resources)
     if (keyed := _by_key(found, person, claims)) is not None:
         return keyed

@@ -255,9 +255,7 @@ def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, 
 
 
 @pytest.mark.parametrize("app_type", ["regular_web", "spa", "native"])
-def test_the_programs_of_an_application_request_tokens_for_the_api_granted_for_users(
-    browser: Browser, tenant: Tenant, app_type: str
-) -> None:
+def test_programs_of_an_application_get_tokens_for_the_api_granted_for_users(browser: Browser, tenant: Tenant, app_type: str) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk,
         name="App",

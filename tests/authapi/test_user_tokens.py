@@ -94,7 +94,7 @@ def test_the_api_is_the_only_audience_of_a_token_without_openid(tenant: Tenant) 
     assert (claims["aud"], claims["scope"]) == (API, "read")
 
 
-def test_a_token_without_an_audience_is_opaque_and_only_its_checksum_is_stored(tenant: Tenant) -> None:
+def test_a_token_without_an_audience_is_opaque_and_only_its_digest_is_stored(tenant: Tenant) -> None:
     members = tokens_of(tenant, web_client(tenant))
     assert "." not in members["access_token"]
     row = AccessToken.objects.of(tenant.pk).get()

@@ -30,7 +30,8 @@ CHOSEN = os.environ.get("CONFORMANCE_SERVERS", "").split() or [*SERVERS]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that a remote service cannot run. With Daphne, tests that do not depend on the transport run only in `make test-deep`."""
+    """Skip tests that cannot run against a remote service. With Daphne, tests that do not depend on the transport run only in `make
+    test-deep`."""
     for item in items:
         if "tests/conformance" not in item.path.as_posix():
             continue

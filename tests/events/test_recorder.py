@@ -64,9 +64,7 @@ def test_recording_a_document_keeps_marks_with_the_same_key_in_other_tables(tena
     assert not Mark.objects.filter(document_key=organization.pk).exists()
 
 
-def test_of_two_documents_in_different_tables_only_the_changed_one_records_an_event(
-    tenant: Tenant, database_connection: Connection
-) -> None:
+def test_only_the_changed_one_of_two_documents_records_an_event(tenant: Tenant, database_connection: Connection) -> None:
     user, organization = make(tenant, database_connection), make_organization(tenant)
     with transaction.atomic():
         with connection.cursor() as cursor:

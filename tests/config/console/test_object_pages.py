@@ -156,7 +156,7 @@ def test_the_event_log_is_called_event_log_everywhere(browser: Client, rows: Row
         assert "Event log" in crumbs_of(page)
 
 
-def test_pages_that_act_on_a_user_name_the_user(browser: Client, ada: User) -> None:
+def test_a_page_that_acts_on_a_user_shows_the_user(browser: Client, ada: User) -> None:
     pages = {
         "block": reverse("admin:identity_user_action", args=(quote(ada.pk), "block")),
         "timeline": page_of_row(ada, "timeline"),
@@ -219,7 +219,7 @@ def test_provisioning_pages_show_only_the_user_id_without_permission_for_users(
             assert ada.user_id in page, address
 
 
-def test_lists_and_pages_of_provisioning_name_the_user(browser: Client, rows: Rows, ada: User) -> None:
+def test_lists_and_pages_of_provisioning_show_the_user(browser: Client, rows: Rows, ada: User) -> None:
     found = rows_about(ada, rows)
     for model, row in found.items():
         assert ADA in shown(browser, list_of(model, rows)), model

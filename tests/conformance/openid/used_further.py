@@ -1,4 +1,4 @@
-"""Uses the members of the discovery document about devices, token exchange, registration, introspection and sessions.
+"""Uses the members of the discovery document that concern devices, token exchange, registration, introspection and sessions.
 
 There is one function per member. Each function raises an error for an unknown value.
 """
@@ -107,7 +107,7 @@ def use_ciba_grant(provider: Provider) -> None:
 
 
 def use_exchange_grant(provider: Provider) -> None:
-    """Exchange the token that an API received for a token for the next API (RFC 8693)."""
+    """As an API that has received a token, exchange this token for a token for the next API (RFC 8693)."""
     api(provider)
     following = create_api_resource(tenant_id=provider.tenant.pk, identifier=NEXT_API, scopes=[{"value": "read:things"}])
     settings = {"resource_server_identifier": API, "token_exchange": {"allow_any_profile_of_type": ["on_behalf_of_token_exchange"]}}

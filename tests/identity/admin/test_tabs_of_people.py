@@ -210,7 +210,7 @@ def test_roles_groups_and_organizations_of_a_user_are_added_on_the_access_tab(
     assert answer.headers["location"] == page(user, "Access")
     assert [len(panel.rows) for panel in shown.context["panels"][:3]] == [1, 1, 1]
     assert shown.content.decode().count(">Remove</a>") == 3
-    # The form does not offer roles of the user, and groups that contain the user.
+    # The form offers neither roles that the user has nor groups that contain the user.
     forms = "".join(str(panel.form.form) for panel in shown.context["panels"][:3])
     assert not any(name in forms for name in (organization.pk, group.pk, role.pk))
 

@@ -10,7 +10,7 @@ MUTANTS = (
         at="foundation.database.prepared_statements:_UntilCanceled.get",
         old="raise asyncio.CancelledError",
         new="pass",
-        rule="A process whose event loop closes while its pool opens a connection ends.",
+        rule="If the event loop of a process closes while its pool opens a connection, the process still ends.",
         tests=("tests/foundation/database/test_prepared_statements.py",),
     ),
     Mutant(

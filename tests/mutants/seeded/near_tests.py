@@ -104,7 +104,7 @@ def _up_to(most_seconds: float | None, timed: Iterable[tuple[str, float]]) -> It
 def statement_at(source: str, line: int) -> tuple[int, int]:
     """Return the first and the last line of the innermost statement that contains `line`.
 
-    The last line of a compound statement, such as `if`, is the last line before its body.
+    A compound statement, such as `if`, is counted without its body: its last line is the last line before the body.
     """
     return min(_spans(source, line), key=lambda span: (span[1] - span[0], -span[0]), default=(line, line))
 

@@ -32,7 +32,7 @@ class ScimUserProvisioning:
         3. Skip a test event, which must never cause a request.
         4. Skip an event of a connection outside `SCIM_CONNECTION_ALLOWLIST`.
         5. Ignore an event type that is not about users.
-        6. Skip an event of a user outside the scope, including deletions, without a request.
+        6. Skip every event of a user outside the scope, even a deletion. No request is sent.
         7. Otherwise create, update or delete the account on the server, and write one log line with the result.
         """
         settings = parse_settings(event.secrets, allow_http=api.run.allow_http)
@@ -68,7 +68,7 @@ class ScimUserProvisioning:
     def _synchronized(
         self, message: Message, settings: ScimSettings, options: ScimOptions, table: tuple[MappingRow, ...], api: Api
     ) -> Result:
-        """Apply the event to the server; a lock lets only one stream of the tenant write to the user at a time."""
+        """Apply the event to the server; a lock lets only one stream of the tenant at a time write to the account of the user."""
         run, document = api.run, message.data.object or {}
         user_id, server = str(document.get("user_id", "")), server_of(settings.base_url)
         with run.links.lock(server, user_id, seconds=max(run.deadline - time.monotonic(), 0.0) + _LOCK_MARGIN_SECONDS):
