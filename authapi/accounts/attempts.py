@@ -24,8 +24,8 @@ class Attempt:
     ip: str = ""
     user_agent: str = ""
     client: Client | None = None
-    # Origin of the page, such as `http://localhost:8000`. On loopback, mailed links begin with this origin, because they need its port: the
-    # domain of a tenant contains no port.
+    # Origin of the page, such as `http://localhost:8000`. On loopback, mailed links begin with this origin, because the links need the port
+    # of the page: the domain of a tenant contains no port.
     address: str = ""
 
 

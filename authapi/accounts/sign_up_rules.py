@@ -25,7 +25,7 @@ class Demand(Enum):
 
 
 def demands(options: Mapping[str, Any]) -> dict[str, Demand]:
-    """For each identifier, tell whether a sign-up with these connection options requires, accepts or refuses it."""
+    """Return for each identifier whether a sign-up at a connection with these options requires, accepts or refuses the identifier."""
     attributes = options.get("attributes")
     if isinstance(attributes, dict):
         return {name: _demand(attributes.get(name)) for name in IDENTIFIERS}

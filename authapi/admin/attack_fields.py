@@ -44,7 +44,7 @@ _NEW_DEVICE_MAILS = (
 )
 NEW_BROWSERS_TEXT = (
     "If a user logs in with a browser for the first time, the service can email the user. The email contains the time, browser and "
-    "country of the login, and a link to set a new password. The first login of an account sends no email. After a change of the "
+    "country of the login, and a link to set a new password. No email is sent at the first login of an account. After a change of the "
     "password, all browsers are new."
 )
 

@@ -1,4 +1,4 @@
-"""Members of the request bodies of clients that deployment tools read and send back. `client_promises` decides which values are
+"""Members of a client in request bodies: deployment tools read these members and send them back. `client_promises` decides which values are
 accepted."""
 
 from __future__ import annotations

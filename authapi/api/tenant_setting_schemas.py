@@ -38,7 +38,7 @@ _SETTINGS: dict[str, Schema] = {
     "resource_parameter_profile": {
         **TEXT,
         "enum": ["audience", "compatibility"],
-        "description": "`compatibility` reads `resource` (RFC 8707) if a request names no audience.",
+        "description": "With `compatibility`, the service reads `resource` (RFC 8707) if a request names no audience.",
     },
     "device_flow": {"type": "object", "properties": {"charset": {**TEXT, "enum": list(CHARSETS)}, "mask": TEXT}},
     "backchannel_authentication": {

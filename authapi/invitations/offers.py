@@ -27,7 +27,7 @@ from identity.services.saving import validated_save
 LIFE_SECONDS = 604_800
 MOST_LIFE_SECONDS = 2_592_000
 MOST_ROLES = 50
-# Limits open invitations and mails, so that an organization cannot flood a mailbox.
+# These numbers limit open invitations and mails, so that an organization cannot flood a mailbox.
 _MOST_OPEN = 10
 _MOST_MAILS = 10
 _BETWEEN_MAILS = timedelta(minutes=1)

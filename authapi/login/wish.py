@@ -21,7 +21,7 @@ class Prompt(Enum):
 
 @dataclass(frozen=True)
 class UserHint:
-    """The user that a client expects. `refusal` is the error for an unreadable hint; the login raises it when it compares users."""
+    """The user that a client expects. `refusal` is the error for an unreadable hint; the login raises this error when it compares users."""
 
     user_id: str = ""
     refusal: RequestRefused | None = None
@@ -77,7 +77,7 @@ class Wish:
     login_hint: str = ""
     # Contexts of authentication that the client requests, best first (`acr_values`, `RequestedAuthnContext`; `authapi.tokens.contexts`).
     factors: tuple[str, ...] = ()
-    # Whether a login that meets none of `factors` fails.
+    # If true, a login that meets none of `factors` fails.
     requires_factors: bool = False
     # Whether the login always requires a second factor, because the tokens of this login let the client manage factors.
     asks_for_factor: bool = False
@@ -104,7 +104,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Circumstance:
-    """A fact by which a user recognizes their own login. A page shows a code in large characters."""
+    """A fact by which a user recognizes their own login. If the fact is a code, the page shows it in large characters."""
 
     label: str
     text: str

@@ -90,7 +90,7 @@ def note_refusal(
     connection: Connection | None = None,
     shown: Callable[[], str] = str,
 ) -> None:
-    """Write to the sign-in log why a login failed, in words that help to fix it. Store the refused message with this line."""
+    """Write to the sign-in log why a login failed, in words that help to remove the cause. Store the refused message with this line."""
     is_about_message = isinstance(refused, UpstreamFailed)
     detail = refused.detail if isinstance(refused, UpstreamFailed) else ""
     line = sign_in_log.note(

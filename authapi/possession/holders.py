@@ -56,7 +56,8 @@ class Shown:
 
 
 def asked_by(pairs: Iterable[tuple[bytes, bytes]], *, host: HostMatch, method: str, path: str) -> Asked:
-    """Return the parts of a request that a proof must match. `pairs` are the header lines. Raises `NotHeld` for two proofs."""
+    """Return the parts of a request that a proof must match. `pairs` are the header lines. Raises `NotHeld` for a request with two
+    proofs."""
     lines = list(pairs)
     try:
         presented.check_single(lines)

@@ -149,7 +149,7 @@ def why_waiting(row: CibaRequest, *, now: datetime) -> CibaCase | None:
 def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
     """Grant the client its tokens. Raises `RequestRefused` for another user, and if the request is answered or expired.
 
-    If the same answer is sent twice, the second answer has no effect. A password change ends the session, and then revokes the approvals of
+    A second approval of the same request has no effect. A password change ends the session, and then revokes the approvals of
     the user (`take_back_approvals`). The session is locked here, so that a concurrent password change finds this approval.
     """
     session = approval.session
@@ -170,7 +170,7 @@ def approve_request(tenant_id: str, key: int, approval: Approval) -> None:
 
 @unit_of_work
 def deny_request(tenant_id: str, key: int, user: User) -> None:
-    """Record that the user has denied the request. Raises `RequestRefused` as `approve_request` does."""
+    """Record that the user has denied the request. Raises `RequestRefused` for another user, and if the request is answered or expired."""
     row = _locked(tenant_id, key, user)
     _require_open(row)
     row.status = CibaRequest.Status.DENIED

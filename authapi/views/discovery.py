@@ -22,7 +22,7 @@ from authapi.views.chain import Answer, Call, hot_endpoint, json_answer
 from identity.hosts import HostMatch
 
 PUSHED_REQUEST_ENDPOINT = "pushed_authorization_request_endpoint"
-# Seconds for which clients may cache the keys. The time is short, so that clients have the next key long before this key signs.
+# Seconds for which clients may cache the keys. The time is short, so that clients have the next key long before the service signs with it.
 _CACHE = {"Cache-Control": "public, max-age=60"}
 _METHODS = (secret_basic.METHOD, secret_post.METHOD, assertion.METHOD, public.METHOD)
 _MTLS_METHODS = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED)

@@ -95,7 +95,7 @@ def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
 
 
 def place_of(query: QueryDict) -> Place | None:
-    """Return the key at which the page begins, from the query string. Return None without a valid key."""
+    """Return the place in the log at which the page begins, from the query string. Return None if the query string has no valid place."""
     for name in _PLACES:
         text = query.get(name, "")
         if text.isascii() and text.isdigit() and len(text) < 19:

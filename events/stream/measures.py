@@ -1,4 +1,5 @@
-"""Collects the numbers of a process that change too often to update a metric each time, and adds them to the metrics once a second."""
+"""Collects numbers that change so often that an update of a metric at each change would cost too much. Once a second, adds them to the
+metrics of the process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Writes an audit entry for every change of a watched row, in the transaction of the change, if there is a present act.
 
-Receives Django's signals, and the bulk writes of guarded managers through `hooks.bulk_writes`. Without a present act (a login, a
-worker) the only cost is one read of a context variable.
+Receives Django's signals, and the bulk writes of guarded managers through `hooks.bulk_writes`. In a login or a worker, where there is no
+present act, the only cost is one read of a context variable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BEFORE = "_image_before"
 
 
 def watch(model: type[models.Model], *, of_clients: bool) -> None:
-    """Watch rows of this model from now on. Changes by clients of the management interface are recorded only if `of_clients`."""
+    """Watch rows of this model from now on. Changes by clients of the management interface are recorded only if `of_clients` is true."""
     _watched.add(model)
     if not of_clients:
         _not_of_clients.add(model)

@@ -103,9 +103,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
             OptionField("from", "Sender", "The number or name that users see as the sender."),
             OptionField("twilio_sid", "Twilio account SID", "For Twilio."),
             OptionField("twilio_token", "Twilio auth token", "For Twilio.", kind="secret"),
-            OptionField(
-                "messaging_service_sid", "Twilio messaging service", "The SID of the service, which is used instead of the sender."
-            ),
+            OptionField("messaging_service_sid", "Twilio messaging service", "The SID of the messaging service. It replaces the sender."),
             OptionField("gateway_url", "Address of the gateway", "For your own gateway.", kind="address"),
             OptionField("template", "Text of the message", "Empty: the text of the service, in the language of the user.", kind="area"),
             *_passcode(),

@@ -55,7 +55,7 @@ class DeliveryFollower:
                 pass
 
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
-        """Return the positions that streams hold back: streams that have not read up to `through`, and streams with waiting deliveries.
+        """Return the holds of streams that have not read up to `through`, and of streams with waiting deliveries.
 
         No stream can later need an earlier position: deliveries are created only after the position of their stream, and a new or enabled
         stream starts at the head. The exception is a stream that a synchronization enables: the position of the synchronization is held

@@ -66,7 +66,8 @@ class ClusterWorld(ServiceWorld):
 
 
 class SentinelWorld(ServiceWorld):
-    """A world with three Redis protocol servers and three sentinels. The accounts of these servers allow only the world's key prefix."""
+    """A world with three Redis protocol servers and three sentinels. The accounts on these servers may use only keys with the prefix of
+    this world."""
 
     def __init__(self, *, is_encrypted: bool) -> None:
         self._is_encrypted = is_encrypted

@@ -115,7 +115,8 @@ class Bank:
         return jwt.encode(header, claims, RSAKey.import_key(private_key(key)), algorithms=[algorithm])
 
     def push(self, *, assertion: str = "", signed: dict[str, Any] | None = None, is_signed: bool | None = None, **changes: Any) -> Received:
-        """Push a request. Without `is_signed`, the level decides whether it is signed. `signed` overrides claims of the request object."""
+        """Push a request. Without `is_signed`, the level decides whether the request is signed. `signed` overrides claims of the request
+        object."""
         sent = self.request(**changes)
         if self.is_fapi_1 if is_signed is None else is_signed:
             sent = {"request": self.request_object(sent, **(signed or {}))}
