@@ -55,7 +55,7 @@ class UnreadableKeys(Exception):
 
 @dataclass(frozen=True)
 class RemoteKey:
-    """A key of a set. `algorithm` or `kid` is empty if the set does not name it."""
+    """A key of a set. `algorithm` is empty if the set states no algorithm for the key, and `kid` is empty if the key has no id."""
 
     kid: str
     algorithm: str

@@ -52,7 +52,7 @@ class LoginCase(Case):
     LOGOUT_ADDRESS_NOT_ALLOWED = 400, "invalid_request", "The URL {address} is not in the list of allowed logout URLs."
     LOGOUT_HINT_MISMATCH = 400, "invalid_request", "The parameter {parameter} does not belong to the id_token_hint."
     INVALID_ID_TOKEN_HINT = 400, "invalid_request", "The id_token_hint is not an id token of this issuer."
-    # Errors of logins at an external provider. The client gets them, or a page shows them if no URL of the client is trusted.
+    # Errors of logins at an external provider. The client gets these errors; if no URL of the client is trusted, a page shows them instead.
     UPSTREAM_MISCONFIGURED = 500, "server_error", "The connection is not configured completely."
     UPSTREAM_UNREACHABLE = 503, "temporarily_unavailable", "The identity provider cannot be reached. Try again."
     UPSTREAM_ODD_ANSWER = 500, "server_error", "The identity provider gave an answer that cannot be used."

@@ -69,7 +69,7 @@ def update_shown_api_resource(
 def _edited(current: list[dict[str, str]], *, shown: list[dict[str, str]], entered: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the current scopes without the lines that the form removed, and with the lines that the form added or changed."""
     if [_line(scope) for scope in current] == [_line(scope) for scope in shown]:
-        # The scopes have not changed since the form was opened, so the list in the form replaces them, with its order.
+        # The scopes have not changed since the form was opened, so the list in the form replaces the stored scopes and their order.
         return entered
     known = {_line(scope) for scope in shown}
     added = [scope for scope in entered if _line(scope) not in known]

@@ -105,7 +105,7 @@ def _offered(tenant_id: str) -> dict[str, list[str]]:
 
 
 def _pushing(issuer: str, tenant: SignInSettings) -> dict[str, Any]:
-    """Return the members of RFC 9126, 5 for pushed requests; empty if the tenant does not allow them."""
+    """Return the members of RFC 9126, 5 for pushed requests; empty if the tenant does not allow pushed requests."""
     if not tenant.takes_pushed_requests:
         return {}
     return {

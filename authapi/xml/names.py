@@ -45,7 +45,7 @@ PREFIXES = {
     "xsi": XSI,
 }
 
-# Attributes that identify an element for a reference, in the vocabularies above. Ids must be unique across all of them.
+# Attributes that identify an element for a reference, in the vocabularies above. An id must be unique across all of these attributes.
 ID_ATTRIBUTES = ("ID", "Id", "id", "AssertionID", "ResponseID", "RequestID", f"{{{XML}}}id")
 
 

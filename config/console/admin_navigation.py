@@ -1,4 +1,4 @@
-"""The navigation of the admin, grouped by task. A test fails if a model or page is missing in it."""
+"""The navigation of the admin, grouped by task. A test fails if a model or page is missing in the navigation."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "identity.formertenant",
     ),
 }
-# Entries for daily work. If a group has at least one of them, the other entries of the group are under "More".
+# Entries for daily work. If a group has at least one of these entries, its other entries are under "More".
 DAILY: frozenset[str] = frozenset(
     {
         "identity.user",
@@ -244,8 +244,8 @@ ROWS: Mapping[str, tuple[str, str]] = {
 def grouped(entries: list[dict[str, Any]], path: str = "") -> list[dict[str, Any]]:
     """Return the models and pages that an account may see, by group of `NAVIGATION`, in the shape that Django's templates expect.
 
-    `models` has all entries of a group. `daily` and `further` divide them; if none is for daily work, all are in `daily`.
-    `is_open` is true if the page at `path` belongs to an entry in `further`.
+    `models` has all entries of a group. `daily` and `further` divide these entries; if no entry is for daily work, all entries are in
+    `daily`. `is_open` is true if the page at `path` belongs to an entry in `further`.
     """
     by_label = {_label(entry): entry for entry in entries}
     groups = []

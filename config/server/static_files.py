@@ -8,7 +8,7 @@ from whitenoise.responders import StaticFile
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # the package has no types
-    """Answers with the whole file: under ASGI Django would also read a streamed file completely, and warn about it."""
+    """Answers with the whole file at once: under ASGI, Django would read even a streamed file completely, and would issue a warning."""
 
     @staticmethod
     def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:

@@ -82,12 +82,12 @@ class LogSearch(forms.Form):
 
 
 def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
-    """Return the entities with this `<kind>:<id>` or this id, or the users with this e-mail address."""
+    """Return the entities with this `<kind>:<id>` or this id, or the users with this email address."""
     if "|" in term and not term.startswith(("user:", "organization:", "group:", "connection:")):
         return (f"user:{term}",)
     if "@" in term and ":" not in term:
         if tenant_id is None:
-            # Every index of users begins with the tenant, so a search for an e-mail address finds nothing while no tenant is chosen.
+            # Every index of users begins with the tenant, so a search for an email address finds nothing while no tenant is chosen.
             return ()
         found = User.objects.of(tenant_id).alias(address=Lower("email")).filter(address=term.lower())
         return tuple(f"user:{user_id}" for user_id in found.values_list("user_id", flat=True)[:_USERS_OF_AN_ADDRESS])

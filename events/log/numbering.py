@@ -273,5 +273,5 @@ _numberers: dict[int, Numberer] = {}
 
 
 def numberer() -> Numberer:
-    """Return the numberer of this process; a forked child gets a new one."""
+    """Return the numberer of this process; a forked child process gets a new numberer."""
     return _numberers.setdefault(os.getpid(), Numberer())

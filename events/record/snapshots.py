@@ -128,6 +128,6 @@ def _reference_sql(kind: DocumentKind, reference: Reference) -> str:
 
 
 def row_of(model: Any, image: Image) -> Any:
-    """Return an instance of `model` with the values of a row image; never save it."""
+    """Return an instance of `model` with the values of a row image. Never save this instance."""
     values = {field.attname: field.to_python(image[field.column]) for field in model._meta.concrete_fields}
     return model(**values)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from events.stream.refusals import Header
 from events.stream.writer import Send
 
-# The name of the extension in a scope; `config.server.uvicorn_insides` provides it.
+# The name of the extension in a scope; `config.server.uvicorn_insides` provides the extension.
 _STREAM = "identity.stream"
 
 
@@ -38,7 +38,8 @@ class Wire(Protocol):
 
 
 def taking_over(scope: MutableMapping[str, Any]) -> Callable[[list[Header]], Wire] | None:
-    """Return a function that writes the head of a 200 response and returns its transport. Return None if the server does not offer one."""
+    """Return a function that writes the head of a 200 response and returns its transport. Return None if the server does not hand over its
+    transport."""
     offered: Callable[[list[Header]], Wire] | None = scope.get("extensions", {}).get(_STREAM)
     return offered
 

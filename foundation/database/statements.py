@@ -25,7 +25,7 @@ def execute(statement: str, parameters: Any = None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A statement that a connection parses and plans once, because planning costs more than running it.
+    """A statement that a connection parses and plans once, because planning the statement costs more than running it.
 
     `types` maps its parameters, written `%(name)s`, to their PostgreSQL types.
     """

@@ -104,7 +104,7 @@ def open_tenant(*, tenant_id: str, receipt: str) -> str:
     if tenant.status != Tenant.Status.ARRIVING or move is None:
         raise MoveRefused(f"The tenant {tenant_id} is {tenant.status}; only an imported tenant can be opened.")
     if not move.is_verified:
-        raise MoveRefused("The import is not complete. Run the import again, which continues it.")
+        raise MoveRefused("The import is not complete. Run the import again to continue it.")
     if receipt_digest(receipt) != move.receipt_digest:
         raise MoveRefused("This is not the receipt that `manage.py tenants hand-over` prints at the source for this archive.")
     tenant.status = move.earlier_status

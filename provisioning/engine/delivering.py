@@ -41,7 +41,7 @@ class Turn:
         self.ahead = Ahead()
 
     def goes_on(self) -> bool:
-        """Count a delivery; tell whether the turn has time and deliveries left for another one."""
+        """Count a delivery; tell whether the limits of the turn permit another delivery."""
         self._left -= 1
         self.is_over = self._left <= 0 or time.monotonic() >= self._ends
         return not self.is_over

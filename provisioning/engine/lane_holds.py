@@ -32,7 +32,7 @@ class LaneBusy(Conflict):
 
 @contextmanager
 def held_lanes(stream_ids: Sequence[str], *, tenant_id: str, key: str, seconds: float) -> Iterator[None]:
-    """Lease the lanes of `key` in these streams for at most `seconds`; raise `LaneBusy` if a delivery waits in one of them."""
+    """Lease the lanes of `key` in these streams for at most `seconds`; raise `LaneBusy` if a delivery waits in one of these lanes."""
     token = uuid.uuid4()
     values = {"key": key, "tenant": tenant_id, "token": token, "seconds": seconds}
     with transaction.atomic():

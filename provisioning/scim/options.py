@@ -26,7 +26,7 @@ class ScimOptions:
 
     - `upsert` creates a missing user on update.
     - `adopt_on_conflict` takes over an existing resource if its user name is proven to be the user's.
-    - `user_name_proof`: `never` accepts no proof; `verified` accepts an e-mail address that this service has verified; `always` accepts
+    - `user_name_proof`: `never` accepts no proof; `verified` accepts an email address that this service has verified; `always` accepts
       an equal name.
     - `trust_connection_addresses` also accepts addresses that other connections report as verified.
     - `enterprise` enables the rows of the Enterprise User extension.

@@ -100,7 +100,7 @@ class UserSync:
             return self._update(again, document)
 
     def deleted(self, document: Document) -> Result:
-        """Look the user up, then DELETE. If the user is missing, skip the event. Users without an e-mail address are deleted as well.
+        """Look the user up, then DELETE. If the user is missing, skip the event. Users without an email address are deleted as well.
 
         Two failures prevent a skip if an account may exist that was not found: `DeletionInDoubt` if an earlier create got no answer, and
         `UnconfirmedAccount` if the link is a suspect.

@@ -31,7 +31,8 @@ _FEW_CODES = 3
 
 
 class AccountPages(SitePages):
-    """The pages on which the logged-in account manages its own factors. Their URLs name no account: the session names it."""
+    """The pages on which the logged-in account manages its own factors. The URLs of these pages contain no account: the session identifies
+    the account."""
 
     def urls(self) -> list[URLPattern]:
         return [
@@ -167,7 +168,7 @@ class AccountPages(SitePages):
         return self._codes(request, enrolled.recovery_codes)
 
     def _codes(self, request: HttpRequest, codes: tuple[str, ...]) -> HttpResponse:
-        # The response to the POST shows the codes: a redirect would have to store them.
+        # The response to the POST shows the codes: to show them after a redirect, the service would have to store them.
         return self.page(request, "admin/account_recovery_codes.html", "Your recovery codes", codes=codes)
 
     def _asking(self, request: HttpRequest, form: forms.Form, **context: Any) -> HttpResponse:

@@ -1,4 +1,5 @@
-"""Tables on the page of a user: identities, organizations, groups and roles, with forms that add the user to them."""
+"""Tables on the page of a user: identities, organizations, groups and roles, with forms that add the user to an organization or a group, or
+give the user a role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a connection as text, for accounts that may not change it."""
+"""Values of a connection as text, for accounts that may not change the connection."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from foundation.admin.badges import Tone
 
-NOT_STORED = "None stored. Only failed attempts keep them, for a limited time."
+NOT_STORED = "None stored. Exchanges are stored only for failed attempts, and for a limited time."
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
