@@ -1,6 +1,6 @@
 """The metrics of event streams that each process counts. Their names follow the conventions of Prometheus.
 
-No metric has a label for a tenant, a client or an IP address: each value of such a label would add a series that never ends, and the
+No metric has a label for a tenant, a client or an IP address. Each value of such a label would add a series that never ends. And the
 metrics would disclose the activity of a tenant to others. `config.metrics` exposes these metrics; `events.figures` has the metrics whose
 values are in the database.
 """

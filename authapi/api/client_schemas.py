@@ -13,7 +13,7 @@ _OBJECT: Schema = {"type": "object", "additionalProperties": True}
 _PROPERTIES: dict[str, Schema] = {
     "tenant": TEXT,
     "client_id": TEXT,
-    "client_secret": {**TEXT, "description": "Only in the response of the call that created it."},
+    "client_secret": {**TEXT, "description": "Only in the response to the request that created the secret."},
     "global": SWITCH,
     "app_type": {**TEXT, "enum": list(APP_TYPES)},
     **dict.fromkeys(("name", "description", "logo_uri", "initiate_login_uri", "token_endpoint_auth_method"), TEXT),

@@ -64,7 +64,7 @@ class InvitationNotFound(NotFound):
 def create_invitation(*, tenant_id: str, organization_id: str, wanted: NewInvitation, address: str = "") -> Invitation:
     """Create an invitation and, if requested, queue its mail.
 
-    Raises `NotFound` for an organization, application, connection or role that does not exist, `Invalid` for invalid values, and
+    Raises `NotFound` for an organization, application, connection or role that does not exist. Raises `Invalid` for invalid values. Raises
     `Conflict` if the email address has too many open invitations to the organization.
     """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)

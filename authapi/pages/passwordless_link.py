@@ -2,7 +2,7 @@
 
 Opening the link is enough in the browser that requested the link; a cookie identifies this browser. In another browser, a page first shows
 the application and the account, and the user must confirm the login. So a user who opens an attacker's link is not silently logged in to
-the attacker's account, and a mail scanner that opens the link logs in no user.
+the attacker's account. And no user is logged in when a mail scanner opens the link.
 """
 
 from __future__ import annotations

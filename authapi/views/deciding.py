@@ -1,4 +1,5 @@
-"""Marks failures of a fast path that has already changed something: the failure is the answer, because the request must not start over."""
+"""Marks failures of a fast path that has already changed something: the failure is the answer, because the plain path must not run the
+request again."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Decided(Exception):
-    """A fast path fails after it has changed something, so the endpoint must not start over. `error` is the original error."""
+    """A fast path fails after it has changed something, so the plain path must not run the request again. `error` is the original error."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))

@@ -25,8 +25,8 @@ from events.stream import reasons
 from foundation.api.refusals import invalid_body
 from provisioning.runs.failures import ActionError
 
-# For each class of a refusal: in its call, the position of the argument with the status, the position of the error code, and the keyword of
-# the error code.
+# For each class of a refusal, where a call of the class has its values: the position of the status, the position of the error code, and the
+# keyword of the error code.
 _REFUSALS = {"Refusal": (0, 2, "error_code"), "ApiProblem": (0, 2, "error_code"), "Refused": (0, 2, "code")}
 
 _MANAGEMENT = """# Error codes
@@ -38,7 +38,7 @@ people and may change; programs use `statusCode` and, if present, `errorCode`.
 """
 _STATUSES = """| Status | Meaning for a program |
 |---|---|
-| 400, 404, 413, 415 | The request is invalid; repeating it fails again. |
+| 400, 404, 413, 415 | The request is invalid; if you repeat the request, it fails again. |
 | 401 | The token is missing, wrong or expired: get a new token and repeat the request once. |
 | 403 | The client may not do this. |
 | 409 | The resource is being deleted, already exists, or is in a conflicting state: read it again. |

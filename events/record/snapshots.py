@@ -28,7 +28,7 @@ class LogIdentity:
 class Snapshot:
     """A document now and before its unrecorded changes, with the rows to which it refers and the tenant's log.
 
-    `log` is None if the tenant has no log, because the tenant was deleted, or was created without the services.
+    `log` is None if the tenant has no log: the tenant was deleted, or it was created without the services.
     """
 
     now: Rows

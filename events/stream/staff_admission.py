@@ -1,7 +1,7 @@
 """Checks the request of a member of staff who watches a tenant's log in the admin.
 
-The session of the member of staff replaces the token, and the stream uses no slot of the tenant. All other checks, and the stream, are
-the same as for a client: draining of the process, rate, query, cursor, limit of the process.
+The session of the member of staff replaces the token, and the stream uses no slot of the tenant. The stream and all other checks are the
+same as for a client. These checks concern the draining of the process, the rate, the query, the cursor, and the limit of the process.
 """
 
 from __future__ import annotations

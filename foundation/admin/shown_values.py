@@ -1,8 +1,8 @@
 """Forms that refuse to overwrite a value that has changed since the page was opened.
 
-The page contains a digest of each value that it shows. If the saved value of a field no longer has this digest, and the submitted value is
-neither the shown value nor the saved value, the field gets an error that contains the saved value. The page then has new digests, so that
-saving again overwrites the value knowingly. A request without digests, such as a request of a script, is not checked.
+The page contains a digest of each value that it shows. The field gets an error if two conditions are met: its saved value no longer has
+this digest, and the submitted value is neither the shown value nor the saved value. The error contains the saved value. The page then has
+new digests, so that saving again overwrites the value knowingly. A request without digests, such as a request of a script, is not checked.
 """
 
 from __future__ import annotations

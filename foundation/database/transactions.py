@@ -73,8 +73,8 @@ def lock_rows(model: type[models.Model], keys: Iterable[Any]) -> None:
     """Lock the rows of `model` with these primary keys, in key order, until the transaction ends.
 
     `FOR NO KEY UPDATE` lets other transactions check foreign keys to the row. Services lock the root of a document before they
-    read or write any of its rows. Without this lock, two transactions on different rows of one document would not see each other's
-    changes, and the last event would show a state that never existed.
+    read or write any of its rows. Without this lock, two transactions on different rows of one document would not see each other's changes.
+    The last event would then show a state that never existed.
     """
     table = connection.ops.quote_name(model._meta.db_table)
     key = connection.ops.quote_name(str(model._meta.pk.column))

@@ -95,8 +95,8 @@ def start_verification(
 def wants_mail(user: User, *, asked: bool | None) -> bool:
     """Tell whether to mail a link to a user that was created or changed. `asked` is the caller's choice, or None for the default.
 
-    Decision: docs/adr/0051. By default, the service mails a link to an unverified address of a database user if mails reach real
-    recipients and the tenant has not switched this mail off.
+    Decision: docs/adr/0051. By default, the service mails a link to an unverified address of a database user. It does so only if mails
+    reach real recipients and the tenant has not switched this mail off.
     """
     if not user.email or user.email_verified:
         return False

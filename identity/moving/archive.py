@@ -168,7 +168,7 @@ def resume(directory: Path, *, tenant_id: str, key: str) -> Draft:
 def open_archive(directory: Path, *, key: str) -> Archive:
     """Open a complete archive with its journey key. Raises `BadArchive`."""
     if is_begun(directory):
-        raise BadArchive(f"The archive in {directory} is incomplete: run the export again, which continues it.")
+        raise BadArchive(f"The archive in {directory} is incomplete: run the export again to continue it.")
     try:
         shown = json.loads((directory / _MANIFEST).read_bytes())
         sealed = bytes.fromhex(shown.pop("sealed"))

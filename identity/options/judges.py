@@ -1,4 +1,5 @@
-"""Registry of checks of options, by strategy. The app that logs users in registers the checks, so this app contains no protocol."""
+"""Registry of checks of options, by strategy. The app that logs users in registers the checks, so this app needs no knowledge of
+protocols."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ the fast path, the worker waits for the destination and for the database in turn
 other claim: the attempt is counted before it starts, and the lane is leased under a token. The claimed lane is never the lane of the
 running delivery. Three rules limit the side effects of a claim in advance:
 
-1. Claim in advance only after a delivery that took less than `FAST_MILLISECONDS`, so that no claim waits in this process for a slow
+1. Claim in advance only after a delivery that took less than `FAST_MILLISECONDS`. Otherwise a claim could wait in this process for a slow
    destination while another process is idle. A claim that must not run is given back, and its attempt is not counted.
 2. Claim in advance only while a first attempt runs. Claim only a delivery that has had no attempt yet and may have more than one
    attempt. So a delivery that crashes its worker costs one other delivery at most one attempt, and never its last attempt.

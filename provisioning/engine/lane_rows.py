@@ -1,8 +1,8 @@
 """SQL statements of `provisioning.engine.lanes`. They run in the transaction of the caller.
 
-The lane's row is the lock of all deliveries in the lane. Decide whether a lane is empty in a separate statement, after the lock was
-granted: only the snapshot of this later statement includes deliveries that a dispatch committed during the wait for the lock. The
-statement that locks the lane may also claim a waiting delivery, because only the owner of the lock settles that delivery.
+The lane's row is the lock of all deliveries in the lane. After the lock was granted, use a separate statement to decide whether the lane is
+empty: only the snapshot of this later statement includes deliveries that a dispatch committed during the wait for the lock. The statement
+that locks the lane may also claim a waiting delivery, because only the owner of the lock settles that delivery.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class DeliveryFollower:
     def step_back(self, tenant_id: str, *, head: int) -> None:
         """Set streams back to the head, and delete deliveries beyond it.
 
-        A stream beyond the head would skip the next events. A delivery beyond the head has a position and an event row id that will be
-        assigned again, so this delivery would prevent the delivery of the new event.
+        A stream beyond the head would skip the next events. A delivery beyond the head has a position and the id of an event row; both will
+        be assigned again. So this delivery would prevent the delivery of the new event.
         """
         values = {"tenant": tenant_id, "head": head}
         with transaction.atomic():

@@ -21,7 +21,7 @@ COMPONENTS: dict[str, Schema] = {
             "phone_number": {**TEXT, "description": "Only the last digits, unless a flag of the tenant disables masking."},
             "preferred_authentication_method": {**TEXT, "enum": ["sms"]},
             "authentication_methods": {"type": "array", "items": {"type": "object", "properties": {"type": TEXT, "id": TEXT}}},
-            "totp_secret": {**TEXT, "description": "Only in the response of the call that created it."},
+            "totp_secret": {**TEXT, "description": "Only in the response to the request that created the secret."},
             **dict.fromkeys(("credential_device_type", "identity_user_id", "user_handle", "aaguid"), TEXT),
             "credential_backed_up": SWITCH,
             "transports": _TEXTS,

@@ -105,7 +105,7 @@ FROM newest WHERE state = 'open' GROUP BY stream_id, fingerprint ORDER BY count(
 
 @dataclass(frozen=True)
 class Hours:
-    """Counts per hour, oldest first; the last hour is not over. `is_cut`: there are more rows than were counted."""
+    """Counts per hour, oldest first; the last hour is not over. `is_cut` is true if there are more rows than were counted."""
 
     starts: list[datetime]
     counts: list[int]

@@ -21,7 +21,7 @@ _LOOK_SECONDS = 1.0
 class Command(BaseCommand):
     help = (
         "Delete a tenant: its hosts answer 403 at once, all its rows are deleted, and its streams deliver the events of the deletions. "
-        "Its log is kept for its retention; the command purge_tenants then deletes the last rows. "
+        "The log is kept for the retention of the tenant; the command purge_tenants then deletes the last rows. "
         "If delete_tenant is interrupted, the workers continue."
     )
 

@@ -161,7 +161,7 @@ def _facts(site: admin.AdminSite, request: HttpRequest, row: Any, entity: Entity
 
 
 def _page(site: admin.AdminSite, request: HttpRequest, model: type[models.Model], key: Any) -> str:
-    """Return the page of a row; empty if the account may not see it."""
+    """Return the URL of the page of a row; empty if the account may not see the page."""
     named = f"{site.name}:{model._meta.app_label}_{model._meta.model_name}_change"
     return reverse(named, args=(quote(key),)) if site.get_model_admin(model).has_view_permission(request) else ""
 

@@ -28,7 +28,7 @@ class ScimUserProvisioning:
         """Process one event. Raise a subclass of `ActionError` if the event must be delivered again.
 
         1. Read the secrets. A missing required secret holds the stream; the event stays in its lane.
-        2. Skip an event without a type or an object, with a warning that contains its top-level names.
+        2. Skip an event that has no type or no object. Log a warning with the names of its top-level members.
         3. Skip a test event, which must never cause a request.
         4. Skip an event of a connection outside `SCIM_CONNECTION_ALLOWLIST`.
         5. Ignore an event type that is not about users.
