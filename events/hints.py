@@ -18,7 +18,7 @@ from foundation.memory.redis_clients import async_redis_client, redis_client
 
 logger = logging.getLogger(__name__)
 
-# The numberer waits while this process connects to Redis and sends, so both together may take at most 200 ms.
+# The numberer waits while this process connects to Redis and sends a hint, so both steps together may take at most 200 ms.
 _STEP_TIMEOUT_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 10.0
@@ -117,7 +117,7 @@ class HintListener:
 
     async def _listen(self) -> None:
         client = async_redis_client(self._url, connect_seconds=_CONNECT_SECONDS, waits_for_messages=True)
-        # A plain connection, because the library's `PubSub` needs more time for each message, and a hint can arrive for every commit.
+        # Use a plain connection, because the library's `PubSub` needs more time for each message, and a hint can arrive for every commit.
         connection = client.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py has no type for it
         try:
             # Subscribe with a timeout, because a frozen server accepts the connection and never answers.

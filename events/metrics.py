@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 # The `_created` series contain no useful information, and their values are undefined if several processes are counted together.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types there
 
-# A separate registry, because the default registry adds metrics of the interpreter, which have no meaning for several processes together.
+# Use a separate registry: the default registry adds metrics of the interpreter, which have no meaning for several processes together.
 REGISTRY = CollectorRegistry(auto_describe=True)
 
 _LATENCIES = (0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.125, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)

@@ -11,7 +11,8 @@ class IdentityConfig(AppConfig):
         from identity.moving import own_tables  # noqa: PLC0415
         from identity.purging import cover  # noqa: PLC0415
 
-        # The audit log outlives its tenant: it still records the actor that deleted the tenant, and the changes in the tenant.
+        # The audit log outlives its tenant: after the deletion, it still shows the actor that deleted the tenant, and the changes in the
+        # tenant.
         cover("identity", platform_wide=("Tenant", "FormerTenant"), last=("TenantMove",), outliving=("AuditEntry",))
         # Entries of Django's admin log. The staff account of an entry determines its tenant.
         cover("admin")

@@ -68,7 +68,7 @@ def find_organization(tenant_id: str, named: str) -> Organization | None:
 
 
 def organizations_of(user: User, connection: Connection, *, limit: int) -> list[Organization]:
-    """Return at most `limit` organizations, sorted by name, that the user is a member of and that have the connection enabled."""
+    """Return the organizations of which the user is a member and which have enabled the connection: at most `limit`, sorted by name."""
     members = OrganizationMember.objects.of(user.tenant_id).filter(user=user).values("organization_id")
     ways = OrganizationConnection.objects.of(user.tenant_id).filter(connection=connection, is_enabled=True).values("organization_id")
     rows = Organization.objects.of(user.tenant_id).filter(deletion_started_at__isnull=True)

@@ -15,7 +15,8 @@ logger = logging.getLogger(__name__)
 _IS_EMPTY = """
 SELECT current_schema() = 'public' AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
 """
-# For this transaction only. Functions are checked when they are called, since they may name tables that are created later.
+# These settings apply to this transaction only. Functions are checked when they are called, since they may name tables that are created
+# later.
 _WHILE_RESTORING = "SET LOCAL search_path = ''; SET LOCAL check_function_bodies = off; SET LOCAL client_min_messages = warning;\n"
 
 

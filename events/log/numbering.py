@@ -41,7 +41,7 @@ _REPLICATION_SECONDS = 10.0
 _LOCK_HEAD = f"""
 SELECT position, greatest(clock_timestamp(), recorded_at), timeline, {IS_REPLICATED} FROM events_head WHERE tenant_id = %s FOR UPDATE
 """  # noqa: S608  (a constant)
-# A separate statement, whose snapshot is taken after the lock was granted, so the statement sees every event committed until then.
+# This is a separate statement. Its snapshot is taken after the lock was granted, so the statement sees every event committed until then.
 _NUMBER = """
 WITH ready AS (
     DELETE FROM events_outbox WHERE event IN (

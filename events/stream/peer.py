@@ -71,7 +71,8 @@ class _Pacer:
 
 
 def paced(send: Send) -> Send:
-    """Return a `send` that waits while the client reads too slowly; return `send` itself if the server's own `send` already waits."""
+    """Return a function like `send` that also waits while the client reads too slowly. Return `send` itself if the server's own `send`
+    already waits."""
     request = _twisted_request(send)
     if request is None or request.channel is None:
         return send

@@ -21,7 +21,7 @@ _RACES = (psycopg.errors.DeadlockDetected, psycopg.errors.ForeignKeyViolation)
 def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]:
     """Run `function` in a transaction. If no outer transaction is open, repeat `function` after a race: it runs at most four times.
 
-    A race is a deadlock, or a foreign key violation at commit, when another transaction deleted the row that a new relation refers to.
+    A race is a deadlock, or a foreign key violation at commit: another transaction has deleted the row to which a new relation refers.
     Inside an outer transaction, `function` runs without a savepoint, and either error is raised to the caller: only the outermost block can
     be repeated as a whole.
     """

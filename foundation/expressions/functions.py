@@ -112,7 +112,8 @@ class MappingFunctions(functions.Functions):  # type: ignore[misc]  # jmespath h
 
     @signature(_TEXT, {"types": ["string"]})
     def _func_format_date(self, text: str | None, form: str) -> str | None:
-        """Convert an RFC 3339 time or a date to UTC and format it with `form`, such as `%Y-%m-%d`; null for any other value."""
+        """Convert an RFC 3339 time or a date to UTC and format the result with `form`, such as `%Y-%m-%d`. Return null for any other
+        value."""
         try:
             moment = datetime.fromisoformat(text) if text is not None else None
         except ValueError:

@@ -1,7 +1,7 @@
 """The OpenTelemetry SDK behind `foundation.tracing.spans`; the only module that imports the SDK.
 
 Finished spans wait in a bounded queue, and a thread sends them. If the collector is unavailable or slow, spans are dropped and a line is
-logged; the code that records a span never waits.
+logged. The code that records a span never waits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Given = Mapping[str, str | int | bool]
 
 
 class OwnSampling(Sampler):
-    """Samples a share of the traces that enter this process; a span inside the process is sampled if its parent is.
+    """Samples a share of the traces that enter this process; a span inside the process is sampled if its parent is sampled.
 
     A trace that a caller has begun is sampled at random too, so neither the caller's flags nor its trace id influence the decision.
     """
@@ -82,7 +82,7 @@ class Tracing:
 
     def stop(self) -> None:
         """Export the waiting spans, for two seconds at most."""
-        # The SDK waits for up to 30 seconds if the collector does not answer, which is longer than a process may take to end.
+        # If the collector does not answer, the SDK waits for up to 30 seconds. This is longer than a process may take to end.
         ending = threading.Thread(target=self._provider.shutdown, name="traces", daemon=True)
         ending.start()
         ending.join(_END_SECONDS)

@@ -131,7 +131,7 @@ def _import_next(archive: Archive) -> Part | None:
             marks: models.QuerySet[Any] = models.QuerySet(model).filter(tenant_id=archive.tenant_id)
             marks._raw_delete(marks.db)
         move.parts_done += 1
-        # Without a signal, because the audit log needs no entry for each part.
+        # Update the row without a signal, because the audit log needs no entry for each part.
         TenantMove.objects.filter(pk=move.pk).update(parts_done=move.parts_done, updated_at=timezone.now())
         failpoints.reach("tenant_part_importing")
     return part

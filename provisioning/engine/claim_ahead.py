@@ -1,7 +1,7 @@
 """Fast path: while a delivery runs, the database settles the previous delivery and claims the next delivery.
 
 The plain path settles and claims between two deliveries, and handles all other cases. The measurement is in docs/performance.md: without
-the fast path, the worker waits for the destination and for the database in turns. A claim made in advance has the same guarantees as any
+the fast path, the worker waits alternately for the destination and for the database. A claim made in advance has the same guarantees as any
 other claim: the attempt is counted before it starts, and the lane is leased under a token. The claimed lane is never the lane of the
 running delivery. Three rules limit the side effects of a claim in advance:
 

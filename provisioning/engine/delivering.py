@@ -75,7 +75,8 @@ def deliver_lane(stream_id: str, key: str) -> None:
 def _take_turn(stream_id: str, key: str, turn: Turn) -> tuple[float | None, str | None]:
     """Deliver from one lane after another until the turn is over.
 
-    Return the seconds for which the named lane pauses (None without a pause), and the key of a lane with more deliveries, or None.
+    Return two values: the seconds for which the named lane pauses (None without a pause), and the key of a lane with more deliveries (None
+    without such a lane).
     """
     pause, left = None, None
     claim = lanes.claim_named(stream_id, key)

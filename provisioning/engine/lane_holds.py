@@ -51,7 +51,8 @@ def waiting_deliveries(stream_ids: Sequence[str], *, tenant_id: str, key: str) -
 
 def _held(stream_id: str, values: dict[str, object]) -> int:
     (lane_id,) = fetch_one(_HOLD, {**values, "stream": stream_id}) or (None,)
-    # A separate statement after the lane was locked: its snapshot includes every delivery that was dispatched before the lock was granted.
+    # Run this separate statement after the lane was locked: its snapshot includes every delivery that was dispatched before the lock was
+    # granted.
     if lane_id is None or waiting_deliveries([stream_id], tenant_id=str(values["tenant"]), key=str(values["key"])):
         raise LaneBusy
     return int(lane_id)

@@ -78,10 +78,10 @@ WITH this AS (
 ), oldest AS ({_OLDEST_LANE} WHERE NOT EXISTS (SELECT 1 FROM this))
 SELECT * FROM this UNION ALL SELECT * FROM oldest
 """  # noqa: S608
-# Claims in one statement: finds the first waiting delivery of `lane` in `stream`, unless this delivery must not run; counts the attempt
-# before it starts, so that a crash is counted; sets a new token and lease; and stores the lost attempt of an expired claim.
-# Another worker may settle the delivery after the statement took its snapshot and before it got the lock. Therefore the attempt
-# is counted only if the newest version of the row still waits, and without a counted attempt there is no claim.
+# Makes a claim in one statement: finds the first waiting delivery of `lane` in `stream`, unless this delivery must not run; counts the
+# attempt before it starts, so that a crash is counted; sets a new token and lease; and stores the lost attempt of an expired claim. Another
+# worker may settle the delivery after the statement took its snapshot and before it got the lock. Therefore the attempt is counted only if
+# the newest version of the row still waits, and without a counted attempt there is no claim.
 _CLAIM = f"""
 waiting AS (
     SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,

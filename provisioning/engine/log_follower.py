@@ -44,8 +44,8 @@ DELETE FROM provisioning_lane l WHERE l.tenant_id = %(tenant)s AND NOT EXISTS (
 
 
 class DeliveryFollower:
-    """Reports two kinds of positions: of streams, which read the events after their position, and of waiting deliveries, whose events are
-    still to be sent.
+    """Reports two kinds of positions: positions of streams, which read the events after their position, and positions of waiting
+    deliveries, whose events are still to be sent.
     """
 
     def make_way(self, tenant_id: str, *, through: int) -> None:

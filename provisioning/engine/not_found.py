@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from foundation.database.statements import fetch_one
 
-# The reasons of `provisioning.scim.user_sync`, as literals, so that PostgreSQL uses the partial index. `s` is the stream.
+# The reasons of `provisioning.scim.user_sync` are literals here, so that PostgreSQL uses the partial index. `s` is the stream.
 ROWS = """
 SELECT 1 FROM provisioning_delivery n WHERE n.stream_id = s.id AND n.created_at > now() - interval '1 day'
     AND n.state = 'skipped' AND n.reason IN ('no user to update', 'no user to delete')

@@ -29,7 +29,7 @@ from tests.ports import free_port
 SERVERS = ("scim2-server", "scimmy")
 ALL_SERVERS = (*SERVERS, "django-scim2", "canaille", "jackson")
 
-# The file with the output of each running server, by the name of the server, for the report of a failed test.
+# For each running server, by its name: the file with its output, for the report of a failed test.
 outputs: dict[str, Path] = {}
 
 _LONGEST_START_SECONDS = 120.0

@@ -1,7 +1,7 @@
 """Limits the number of open streams, for each tenant and for each process, by connection slots.
 
-A slot is a member of a sorted set in Redis with its expiry as the score, so the slots of a dead process expire. Without Redis each process
-counts only its own streams, so a tenant can have its maximum number of streams in each process.
+A slot is a member of a sorted set in Redis. The score of the member is the expiry of the slot, so the slots of a dead process expire.
+Without Redis each process counts only its own streams, so a tenant can have its maximum number of streams in each process.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Shown = Callable[[Connection], str]
 
 
 def shown_option(option: OptionField) -> Shown:
-    """Return a function for a read-only line of the page: the value of an option, and for a secret only whether it is set."""
+    """Return a function for a read-only line of the page. The line shows the value of an option, or for a secret only whether it is set."""
 
     @admin.display(description=option.label)
     def shown(row: Connection) -> str:

@@ -34,7 +34,7 @@ MUTANTS = (
         at="authapi.edge.open_rates:admitted_stranger_async",
         old="if rate is not None and not rate.is_exceeded:",
         new="if False:",
-        rule="A request without a credential counts against the limit of all anonymous callers only if its IP address is over its limit.",
+        rule="A request without a credential counts against the limit of anonymous callers only if the limit of its IP address is used up.",
         tests=("tests/authapi/login/test_open_rates.py",),
     ),
     Mutant(

@@ -15,7 +15,8 @@ from tests.mutants.seeded.operators import Change
 
 @dataclass(frozen=True)
 class Noted:
-    """What one test does without a mutant: its time in seconds, the functions that it calls, and the lines that it executes, by file."""
+    """What one test does without a mutant: its time in seconds, the functions that it calls, and for each file the lines that it
+    executes."""
 
     seconds: float
     functions: frozenset[str]

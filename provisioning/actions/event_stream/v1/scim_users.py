@@ -110,8 +110,8 @@ def _set_up(options: Any, mapping: Any) -> tuple[ScimOptions, tuple[MappingRow, 
 
 
 def _outside(message: Message, api: Api) -> Result:
-    """Skip the event. For an update or a deletion, log a warning: the user may have been in the scope earlier, and have an account on the
-    server."""
+    """Skip the event. For an update or a deletion, log a warning: the user may have been in the scope earlier, and may have an account on
+    the server."""
     api.log("info" if message.type == "user.created" else "warning", OUTSIDE, **_about(message))
     return skipped(OUTSIDE, user_id=(message.data.object or {}).get("user_id"))
 
