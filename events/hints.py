@@ -143,7 +143,8 @@ class HintListener:
                 self._take(reply[1], reply[2])
 
     async def _ask_when_silent(self, connection: AbstractConnection) -> None:
-        """Ping the server after a silence. If it does not answer, close the connection, so that the task that reads from it ends."""
+        """Ping the server after a silence. If the server does not answer, close the connection. The task that reads from the connection
+        then ends."""
         is_asked = False
         while True:
             self._is_silent = True

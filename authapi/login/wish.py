@@ -71,7 +71,7 @@ class Wish:
     user_hint: UserHint | None = None
     # Ids of the users who may log in; empty for all users.
     subjects: frozenset[str] = frozenset()
-    # Id of the user to whom the account that logs in is linked; empty for other logins.
+    # For a login that links accounts: the id of the user to whom the account of this login is linked. Empty for other logins.
     link_to: str = ""
     # The expected user name; forms show it, and providers get it.
     login_hint: str = ""

@@ -24,7 +24,7 @@ _HEADER = "# Texts of hosted pages, mails and messages. Written by `make message
 
 
 class Catalogue(Catalog):
-    """A catalogue whose header has no times, names or programs, which would change the files at every run."""
+    """A catalogue whose header has no times, names or programs: such values would change the files at every run."""
 
     def __init__(self, language: str) -> None:
         self._language = language

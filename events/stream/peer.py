@@ -92,7 +92,8 @@ def paced(send: Send) -> Send:
 
 
 def abort_connection(send: Callable[..., Any]) -> None:
-    """Drop the connection and its buffered bytes. Works only on Daphne, whose `send` is bound to the request, which has the transport."""
+    """Drop the connection and its buffered bytes. Works only on Daphne: there, `send` is bound to the request, and the request has the
+    transport."""
     transport = getattr(getattr(_twisted_request(send), "channel", None), "transport", None)
     if transport is not None:
         transport.abortConnection()

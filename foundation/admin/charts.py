@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 WIDTH, HEIGHT = 240, 64
 _GAP = 2
-# Minimum height or length of a bar whose count is not zero, so that it stays visible.
+# Minimum height or length of a bar whose count is not zero, so that such a bar stays visible.
 _LEAST = 1.5
 # The possible first digits of the end of an axis. For each of them, half of the end also has few digits.
 _ENDS = (1, 2, 4, 6, 8, 10)

@@ -1,4 +1,4 @@
-"""Functions for the transactions of services, which lock root rows first, and which are repeated after deadlocks."""
+"""Functions for the transactions of services. These transactions lock root rows first, and are repeated after deadlocks."""
 
 from __future__ import annotations
 

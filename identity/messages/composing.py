@@ -1,4 +1,4 @@
-"""Composes messages, with the text of the connection, of the tenant or of the service, in the language of the user."""
+"""Composes messages in the language of the user. The text of a message comes from the connection, the tenant or the service."""
 
 from __future__ import annotations
 

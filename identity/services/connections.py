@@ -230,7 +230,7 @@ def _refuse_unknown(fields: dict[str, Any]) -> None:
 def change_enabled_clients(*, tenant_id: str, connection_id: str, added: Sequence[str], removed: Sequence[str]) -> Connection:
     """Add and remove client ids. The caller has checked the ids. Raises `NotFound`.
 
-    Skips ids to add that the connection has already, and ids to remove that it does not have.
+    Skips ids in `added` that the connection already has, and ids in `removed` that the connection does not have.
     """
     connection = locked_connection(tenant_id=tenant_id, connection_id=connection_id)
     kept = [client_id for client_id in connection.enabled_clients if client_id not in removed]

@@ -1,4 +1,4 @@
-"""Admin pages of ignored kinds of failures, and of alerts."""
+"""Admin pages of alerts, and of ignored kinds of failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports the log positions that streams and deliveries still need, to the code that prunes or restores a log."""
+"""Tells the code that prunes or restores a log which positions the streams and deliveries still need."""
 
 from __future__ import annotations
 

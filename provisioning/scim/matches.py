@@ -1,4 +1,4 @@
-"""Decides which of the resources that a lookup returns is our user. Pure.
+"""Decides which resource is our user, among the resources that a lookup returns. Pure.
 
 Servers may ignore filters, match another attribute, or treat the value as a pattern, and still answer 200. Therefore the service
 writes to a returned account only if the account has our key, a link names the account, or another rule of docs/adr/0072 proves it.

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 PAGE_EVENTS = 256
 PAGE_BYTES = 128 * 1024
-# Maximum number of reads at the same time. The pool has more connections, so that replays never use those that the tails need.
+# Maximum number of reads at the same time. The pool has more connections, so that replays never use the connections that the tails need.
 REPLAYS_AT_ONCE = 4
 # How long a page is cached after its last request. Many streams request the same pages within seconds. Without this limit, the pages of
 # every replayed log would stay in memory until the memory limit of the cache is reached.

@@ -29,8 +29,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class BankVariant:
-    """A variant in which a module runs for FAPI 2.0. A variant consists of the authentication of the client and the binding of its
-    tokens."""
+    """A variant in which a module runs for FAPI 2.0. A variant states how the client authenticates, how its tokens are bound, and whether
+    its requests are signed."""
 
     authentication: str = "private_key_jwt"
     binding: str = "dpop"
