@@ -6,7 +6,7 @@ class IdentityConfig(AppConfig):
     verbose_name = "People"
 
     def ready(self) -> None:
-        # Imported here because models are loaded only now. The import registers the checks.
+        # This import is here because the models are loaded only now. The import registers the checks.
         from identity import checks  # noqa: F401, PLC0415
         from identity.moving import own_tables  # noqa: PLC0415
         from identity.purging import cover  # noqa: PLC0415

@@ -21,7 +21,8 @@ def eventually(condition: Callable[[], object], *, seconds: float = 10.0, pause:
 
 
 class OwnTime:
-    """The seconds in which this process could run. The time in which the machine let it wait for other processes does not count."""
+    """The seconds in which this process could run. The time in which this process waited for other processes of the machine does not
+    count."""
 
     def __init__(self) -> None:
         self._ticks = 0

@@ -114,7 +114,7 @@ class AttackFields(ServiceForm):
 
 
 def attack_values(row: TenantSettings | None) -> dict[str, Any]:
-    """Return the values of these fields from a tenant's settings, including defaults."""
+    """Return the values of the form fields of this module from a tenant's settings, including defaults."""
     suspicion, leaks = suspicion_values(row), leak_values(row)
     named = leaks["admin_notification_frequency"] or ["daily"]
     return {

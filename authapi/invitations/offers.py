@@ -99,7 +99,7 @@ def create_invitation(*, tenant_id: str, organization_id: str, wanted: NewInvita
 def resend_invitation(*, tenant_id: str, organization_id: str, invitation_id: str, address: str = "") -> Invitation:
     """Mail an invitation again. A pending invitation keeps its ticket. An expired invitation gets a new ticket and a new period.
 
-    Raises `InvitationNotFound` for an accepted or revoked invitation, `Conflict` for too many mails.
+    Raises `InvitationNotFound` for an accepted or revoked invitation, and `Conflict` for too many mails.
     """
     invitation = _locked(tenant_id, organization_id, invitation_id)
     now = timezone.now()

@@ -48,7 +48,7 @@ def wished_organization(client: Client, named: str) -> Organization | None:
 
 
 def named_organization(tenant_id: str, named: str) -> Organization:
-    """Return the organization of this id, or of this name if the tenant accepts names.
+    """Return the organization with this id, or with this name if the tenant accepts names.
 
     Raises `RequestRefused` for an unknown organization.
     """
@@ -60,7 +60,7 @@ def named_organization(tenant_id: str, named: str) -> Organization:
 
 
 def find_organization(tenant_id: str, named: str) -> Organization | None:
-    """Return the organization of this id or this name."""
+    """Return the organization with this id or this name."""
     rows = Organization.objects.of(tenant_id).filter(deletion_started_at__isnull=True)
     if named.startswith(_PREFIX):
         return rows.filter(pk=named[:_LONGEST]).first()

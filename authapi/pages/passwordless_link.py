@@ -94,7 +94,7 @@ def ask_about_code(login: Login, connection: Connection, address: Address, code:
 
 
 def _own_transaction(request: HttpRequest, host: HostMatch, row: PasswordlessCode) -> LoginTransaction | None:
-    """Return the login that requested the link, if this is its browser. None in another browser, in a frame and for a prefetch."""
+    """Return the login that requested the link, if this is its browser. None in another browser, in a frame, or for a prefetch."""
     browser = read_cookie(request, BROWSER)
     is_ahead = "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", ""))
     is_window = request.headers.get("Sec-Fetch-Dest", "document") == "document"

@@ -156,7 +156,7 @@ _callbacks: list[Callback] = []
 
 
 def on_numbered(callback: Callback) -> None:
-    """Call `callback(tenant_id, head_position)` in this process after each numbering; it must be fast and must not raise."""
+    """Call `callback(tenant_id, head_position)` in this process after each numbering. `callback` must be fast and must not raise."""
     if callback not in _callbacks:
         _callbacks.append(callback)
 

@@ -37,7 +37,8 @@ class Refused(Exception):
         self.members = members or {}
 
     def body(self) -> bytes:
-        """Return `statusCode`, `error`, `message`, `errorCode` if the error has a code, and the additional members of this error."""
+        """Return `statusCode`, `error`, `message` and the additional members of this error. Includes `errorCode` if the error has a
+        code."""
         document: dict[str, int | str | None] = {
             "statusCode": self.status,
             "error": HTTPStatus(self.status).phrase,

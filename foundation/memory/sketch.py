@@ -17,7 +17,7 @@ _MOST = 2 ** (8 * _CELL_BYTES) - 1
 
 class Sketch:
     """Counts per name in the present window. An estimate is never too low. A name has two cells, and its estimate is too high if other
-    names share both.
+    names share both cells.
 
     A random key per process keeps an attacker from choosing names that share the cells of a victim. Thread-safe. Takes 512 KiB
     for any number of names.

@@ -96,7 +96,7 @@ class Tracing:
         parent: context.Context | None = None,
         links: Sequence[Link] = (),
     ) -> Iterator[None]:
-        # Without `record_exception` and `set_status_on_exception`: both would send the text of an error.
+        # Turn off `record_exception` and `set_status_on_exception`: both would send the text of an error.
         with self._tracer.start_as_current_span(
             name, parent, kind, attributes, links, record_exception=False, set_status_on_exception=False
         ) as begun:

@@ -55,7 +55,8 @@ def record(
 
 
 def record_row(act: Act, row: models.Model, before: Image | None, after: Image | None) -> None:
-    """Write an entry that `act` added, deleted or changed a row. Writes no entry if only columns that the service maintains differ."""
+    """Write an entry that `act` added, deleted or changed a row. Writes no entry if the only differences are in columns that the service
+    maintains."""
     if before is not None and after is not None:
         was, became = differing(before, _decided(after))
         if not was:

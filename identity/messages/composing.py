@@ -87,7 +87,7 @@ def catalogue_for(language: str, tenant_id: str) -> str:
 
 
 def source_of(kind: Kind, *, tenant_id: str, language: str, connection: Connection | None = None) -> Source | None:
-    """Return the text of the connection, else the text of the tenant in this language; None if the built-in text applies."""
+    """Return the text of the connection, otherwise the text of the tenant in this language; None if the built-in text applies."""
     own = _of_connection(kind, connection) if connection is not None else None
     if own is not None:
         return own

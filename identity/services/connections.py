@@ -44,7 +44,7 @@ def create_connection(
     discovered: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Connection:
-    """Create a connection. Raises `Invalid` for an unknown strategy or field, `AlreadyExists` for a taken name.
+    """Create a connection. Raises `Invalid` for an unknown strategy or field, and `AlreadyExists` for a taken name.
 
     `discovered` is the metadata of its provider (`identity.options.discovery`).
     """

@@ -42,7 +42,7 @@ def record_value(domain: CustomDomain) -> str:
 def check_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
     """Verify a domain if its TXT record exists, otherwise store the problem. Does not change a verified domain.
 
-    Raises `NotFound`, `AlreadyExists` if another tenant has verified the domain, and `ChecksBusy`.
+    Raises `NotFound` and `ChecksBusy`. Raises `AlreadyExists` if another tenant has verified the domain.
     """
     domain = _custom_domain(tenant_id, domain_id)
     if domain.verified_at is not None:
@@ -56,7 +56,7 @@ def check_domain(*, tenant_id: str, domain_id: str) -> CustomDomain:
 def reach_problem(*, tenant_id: str, domain_id: str) -> str:
     """Return why requests to a verified domain do not reach the tenant; empty if requests reach the tenant.
 
-    Raises `NotFound`, `Conflict` for an unverified domain, and `ChecksBusy`.
+    Raises `NotFound` and `ChecksBusy`. Raises `Conflict` for an unverified domain.
     """
     domain = _custom_domain(tenant_id, domain_id)
     if domain.verified_at is None:

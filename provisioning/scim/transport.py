@@ -90,7 +90,7 @@ class ScimTransport:
 
     @property
     def server(self) -> str:
-        """Return a short digest of the base URL, which is part of the names of the stored capabilities of this server."""
+        """Return a short digest of the base URL. The names of the stored capabilities of this server contain the digest."""
         return hashlib.sha256(self._settings.base_url.encode()).hexdigest()[:12]
 
     def send(self, request: Request, *, before_uncertain_repeat: Callable[[], None] | None = None) -> Answer:

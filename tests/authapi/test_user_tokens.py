@@ -165,7 +165,7 @@ def test_a_refresh_token_of_a_public_client_is_also_bound_to_its_certificate(ten
 # --- Id tokens --------------------------------------------------------------------------------------------------------
 
 
-def test_an_id_token_contains_the_user_the_time_and_the_methods_of_the_login(tenant: Tenant) -> None:
+def test_an_id_token_describes_the_user_and_the_login(tenant: Tenant) -> None:
     user, registered = some_user(tenant, email="a@example.test", given_name="Ada"), web_client(tenant)
     login = login_of(tenant, registered, user, scope="openid profile email", nonce="n-1")
     members = ask_token(tenant, code_form(registered, code_of(login))).json()

@@ -108,7 +108,7 @@ class SharedPages:
 
     async def after(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> FramePage:
         """Return the page after a cursor."""
-        # Shielded, because a stream that ends must not cancel the read for other streams.
+        # Shield the read, because a stream that ends must not cancel the read for other streams.
         return await asyncio.shield(self.begin(tenant_id, cursor, sealer))
 
     def begin(self, tenant_id: str, cursor: Cursor, sealer: CursorSealer) -> asyncio.Future[FramePage]:

@@ -35,7 +35,7 @@ def label_of_activity(name: str) -> str:
 
 
 def shown_activity_of(name: str) -> Shown:
-    """Return a function for a read-only line of the page: on, off or not set."""
+    """Return a function for a read-only line of the page. The line shows on, off or not set."""
 
     @admin.display(description=label_of_activity(name))
     def shown(row: Connection) -> str:
@@ -45,7 +45,7 @@ def shown_activity_of(name: str) -> Shown:
 
 
 def shown_others(guide: Guide | None) -> Shown:
-    """Return a function for a read-only line of the page: the options without a line of their own."""
+    """Return a function for a read-only line of the page. The line shows the options that have no line of their own."""
 
     @admin.display(description="Options")
     def shown(row: Connection) -> str:

@@ -215,7 +215,7 @@ def test_roles_groups_and_organizations_of_a_user_are_added_on_the_access_tab(
     assert not any(name in forms for name in (organization.pk, group.pk, role.pk))
 
 
-def test_tabs_of_a_group_and_a_role_add_members_roles_users_or_groups(browser: Client, tenant: Tenant, user: User) -> None:
+def test_tabs_of_a_group_and_a_role_have_forms_that_add_rows(browser: Client, tenant: Tenant, user: User) -> None:
     group, role = make_group(tenant, "Engineers"), make_role(tenant, "Reader")
     add(browser, group, "add-member", user="ada@example.test")
     add(browser, group, "assign-role", role=role.pk)

@@ -14,7 +14,8 @@ _SLOW = frozenset({"peers", "faults", "conformance", "cluster", "journeys", "mut
 _SAML = ("tests/authapi/upstream/saml/test_login.py", "tests/authapi/upstream/saml/test_logout.py")
 _SEARCH = ("tests/identity/search/test_compiling.py", "tests/identity/search/test_grammar.py", "tests/identity/search/test_oracle.py")
 _EXPORTS = ("tests/identity/api/test_jobs.py",)
-# Further test files of a module, which use it through another module. Needed if no test file imports the module, or too few test files do.
+# Further test files of a module, which use the module through another module. An entry is needed if no test file, or too few test files,
+# import the module.
 _NEAR = {
     "authapi.looks.addresses": ("tests/authapi/looks/test_hosted_looks.py", "tests/authapi/looks/test_pictures.py"),
     "authapi.protocols.wsfed.metadata": ("tests/authapi/protocols/wsfed/test_passive.py",),

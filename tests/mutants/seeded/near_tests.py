@@ -51,7 +51,7 @@ class NearTests:
         return sum(noted.seconds for noted in self.notes.values())
 
     def in_files(self, files: Iterable[str]) -> NearTests:
-        """Return the notes of only the tests in these files."""
+        """Return only the notes of the tests in these files."""
         chosen = frozenset(files)
         notes = {test: noted for test, noted in self.notes.items() if test.partition("::")[0] in chosen}
         return NearTests(notes, self.of_collection, self.in_process)

@@ -93,7 +93,7 @@ def test_the_headings_name_the_event_and_its_user(browser: Client, user: User) -
         assert "<h1>user.<wbr>created for ada@example.test</h1>" in browser.get(places[name]).content.decode(), name
 
 
-def test_the_page_of_a_dead_letter_names_the_change_the_reason_and_the_fix(browser: Client, user: User) -> None:
+def test_the_page_of_a_dead_letter_explains_the_failure_and_the_fix(browser: Client, user: User) -> None:
     verdict = browser.get(pages_of(user)["letter"]).context["verdict"]
 
     assert verdict.what == "userName is taken"

@@ -110,7 +110,7 @@ def refused(answer: Received) -> tuple[int, str, str]:
 # --- Answers ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_new_token_names_the_user_the_next_api_and_the_actor(world: World) -> None:
+def test_the_new_token_identifies_the_user_and_the_actor(world: World) -> None:
     token = world.subject()
     answer = world.ask(token)
     assert answer.status == 200, answer.body
