@@ -24,7 +24,7 @@ class LogFollower(Protocol):
     """An app that reads logs from its own positions."""
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
-        """Copy the events at or below `through` that waiting work needs. Called before pruning, outside any transaction."""
+        """Copy the events at or below `through` that waiting work needs. The call comes before pruning, outside any transaction."""
 
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return the holds on events at or below `through`.

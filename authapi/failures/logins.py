@@ -25,7 +25,7 @@ class LoginCase(Case):
     TOO_MANY_LOGINS = 429, "too_many_requests", "Too many logins of this user from this IP address. Try again later."
     SUSPICIOUS_ADDRESS = 429, "too_many_attempts", "Too many failed logins from this IP address. Try again later."
     PASSWORD_LEAKED = 401, "password_leaked", "This password was found in a data breach. Choose a new password."
-    # Shown on a page, because no redirect URI of the client is trusted yet (RFC 6749, 4.1.2.1).
+    # Pages show these errors, because no redirect URI of the client is trusted yet (RFC 6749, 4.1.2.1).
     UNKNOWN_CLIENT = 400, "invalid_request", "Unknown client: {client_id}"
     NO_CALLBACK = 400, "invalid_request", "The client has no callback address."
     CALLBACK_MISMATCH = 400, "invalid_request", "Callback URL mismatch. {redirect_uri} is not in the list of allowed callback URLs."

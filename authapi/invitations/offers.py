@@ -139,7 +139,7 @@ def offered(rows: models.QuerySet[Invitation]) -> models.QuerySet[Invitation]:
 
 
 def open_invitations(organization: Organization) -> models.QuerySet[Invitation]:
-    """Return the invitations to an organization that can still be accepted."""
+    """Return the open invitations to an organization: the invitations that a user can still accept."""
     rows = Invitation.objects.of(organization.tenant_id).filter(organization=organization, expires_at__gt=timezone.now())
     return offered(rows)
 

@@ -9,7 +9,7 @@ from authapi.models.resources import ApiResource, ClientGrant
 
 
 class Permission(UnrecordedOwned):
-    """A scope of an API that a role or a user has. Created when it is first assigned, and deleted with the scope."""
+    """A scope of an API that a role or a user has. The row is created when the scope is first assigned, and deleted with the scope."""
 
     api_resource = models.ForeignKey(ApiResource, on_delete=models.CASCADE, related_name="permissions")
     value = models.CharField(max_length=280)

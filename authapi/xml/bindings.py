@@ -44,7 +44,7 @@ class Signer:
 
 
 def posted_fields(parameter: str, message: Element, relay_state: str | None, signer: Signer | None = None) -> dict[str, str]:
-    """Return the fields of the HTML form that contains a message, signed if there is a signer."""
+    """Return the fields of an HTML form with a message. If there is a signer, the message is signed."""
     sent = message if signer is None else signer.signed(message)
     encoded = base64.b64encode(serialized(sent)).decode()
     return {parameter: encoded, **({"RelayState": relay_state} if relay_state else {})}

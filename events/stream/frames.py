@@ -11,7 +11,7 @@ from events.log.envelope import error_message, event_message, offset_only_messag
 from events.stream.lag import Lag
 
 if TYPE_CHECKING:
-    # Imported only for the type checker: at run time, this pure module must not load the module that queries the database.
+    # This import is only for the type checker: at run time, this pure module must not load the module that queries the database.
     from events.log.reading import LoggedEvent
 
 

@@ -36,8 +36,8 @@ class ShowsValues(_Form):
     The template of the form must render `shown_values` inside the `<form>` element.
     """
 
-    # The saved values by field name. Set if the initial values of the form are proposals; otherwise the initial values are the saved
-    # values.
+    # The saved values by field name. They are set if the initial values of the form are proposals; otherwise the initial values are the
+    # saved values.
     saved: dict[str, Any] | None = None
 
     def shown_values(self) -> SafeString:

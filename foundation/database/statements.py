@@ -44,7 +44,7 @@ class Prepared:
         return f"EXECUTE {self.name} ({', '.join(f'%({parameter})s' for parameter in self.types)})"
 
 
-# Local to the script's transaction, so that a pooled connection does not keep the setting.
+# The setting is local to the script's transaction, so that a pooled connection does not keep it.
 _NO_WAIT = "SET LOCAL synchronous_commit = off"
 
 # The statements that a connection has prepared; a new connection starts with none.

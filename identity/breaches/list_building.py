@@ -204,5 +204,5 @@ def _clear(plan: Plan) -> None:
 
 
 def _opened(path: Path) -> BinaryIO:
-    # Opened without truncation, because a resumed run keeps the content.
+    # Open the file without truncation, because a resumed run keeps the content.
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b")

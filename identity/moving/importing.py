@@ -64,7 +64,8 @@ def begin(archive: Archive) -> None:
     columns = {name: _moment(name, value) for name, value in facts["tenant"].items()}
     names = ", ".join(f'"{name}"' for name in columns)
     with connection.cursor() as cursor:
-        # Inserted with SQL, because the signals of a new tenant would create a log and keys. The archive contains the log and the keys.
+        # Insert the tenant with SQL, because the signals of a new tenant would create a log and keys. The archive contains the log and the
+        # keys.
         cursor.execute(
             f"INSERT INTO {Tenant._meta.db_table} (id, status, {names}) VALUES (%s, %s{', %s' * len(columns)})",  # noqa: S608  (names of the schema)
             [archive.tenant_id, Tenant.Status.ARRIVING, *columns.values()],

@@ -181,7 +181,7 @@ def _set_options(connection: Connection, options: dict[str, Any] | None) -> None
     if options is None:
         connection.clear_options()
         return
-    # Checked before the secrets are split off, because the check at the save does not see sealed values.
+    # Check the options before the secrets are split off, because the check at the save does not see sealed values.
     problem = json_problem(options)
     if problem:
         raise Invalid({"options": [problem]})

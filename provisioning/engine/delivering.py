@@ -48,7 +48,8 @@ class Turn:
 
 
 def deliver_lane(stream_id: str, key: str) -> None:
-    """Deliver for one turn: first from the named lane, then from the lanes of the same stream that have been due longest.
+    """Deliver for one turn: first from the named lane, then from other lanes of the same stream, beginning with the lane that has been due
+    longest.
 
     If this process must serve another stream first, that stream gets the turn, and the nudge for the named lane is sent again. Raises
     `RetryLater` if the named lane pauses for at most 30 seconds; the sweeper handles longer pauses.

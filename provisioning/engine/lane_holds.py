@@ -45,7 +45,7 @@ def held_lanes(stream_ids: Sequence[str], *, tenant_id: str, key: str, seconds: 
 
 
 def waiting_deliveries(stream_ids: Sequence[str], *, tenant_id: str, key: str) -> int:
-    """Return the number of deliveries of the document that are not settled."""
+    """Return how many deliveries of the document are not settled."""
     return Delivery.objects.filter(stream_id__in=stream_ids, tenant_id=tenant_id, key=key, state=Delivery.State.TODO).count()
 
 

@@ -21,7 +21,7 @@ from provisioning.engine.stream_flow import HOUR_NUMBER, MEASURES, Flow, flow_of
 NEWEST = 5_000
 STREAMS_SHOWN = 200
 KINDS_SHOWN = 5
-# Maximum number of waiting deliveries of one stream that are counted.
+# At most this number of waiting deliveries is counted for one stream.
 MOST_WAITING = 1_000
 
 # Positions are dense, so the number of events between two moments is the difference of their positions. Each position is one index lookup.
@@ -80,8 +80,8 @@ LEFT JOIN provisioning_breaker b ON b.stream_id = s.id LEFT JOIN provisioning_de
 _WORST_FIRST = "ORDER BY held_since IS NULL, status DESC, behind + waiting DESC, stream_id LIMIT %(streams)s"
 _STREAMS = f"SELECT * FROM ({_ALL_STREAMS}) found {_WORST_FIRST}"  # noqa: S608  (constants)
 _STREAMS_OF_TENANT = f"SELECT * FROM ({_ALL_STREAMS} WHERE s.tenant_id = %(tenant)s) found {_WORST_FIRST}"  # noqa: S608
-# Like the sweeper's query, but this query includes held streams. It makes one index lookup for each enabled stream. In a held stream, a
-# delivery whose next attempt is planned for later waits for the end of the hold, so it counts as due since the start of the hold.
+# This query is like the query of the sweeper, but also includes held streams. It makes one index lookup for each enabled stream. In a held
+# stream, a delivery whose next attempt is planned for later waits for the end of the hold, so it counts as due since the start of the hold.
 _DUE = """
 SELECT s.held_since IS NOT NULL AS is_held, s.id AS stream_id, coalesce(nullif(s.name, ''), s.id) AS stream_name,
     CASE WHEN due.not_before <= statement_timestamp() THEN due.not_before ELSE s.held_since END AS since

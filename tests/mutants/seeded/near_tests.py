@@ -57,7 +57,8 @@ class NearTests:
         return NearTests(notes, self.of_collection, self.in_process)
 
     def of(self, file: str, source: str, change: Change, *, most_seconds: float | None = None) -> tuple[str, ...]:
-        """Return the names of the tests that can notice the change of `file`, fast tests first, for `most_seconds` in total.
+        """Return the names of the tests that can notice the change of `file`, fast tests first, until their times reach `most_seconds` in
+        total.
 
         For a change outside of functions, or in a function that runs during the collection, return all tests: each of them may notice it.
         Otherwise return the tests that execute the changed statement. If no test executes it, there are two cases:
