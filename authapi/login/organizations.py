@@ -1,4 +1,5 @@
-"""Logins for an organization: finds the organization of a request, its members, and the connections that it enables."""
+"""Logins for an organization: finds the organization of a request, the members of an organization, and the connections that an organization
+enables."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Wish:
     subjects: frozenset[str] = frozenset()
     # For a login that links accounts: the id of the user to whom the account of this login is linked. Empty for other logins.
     link_to: str = ""
-    # The expected user name; forms show it, and providers get it.
+    # The expected user name. Forms show this name, and the service sends it to providers.
     login_hint: str = ""
     # Contexts of authentication that the client requests, best first (`acr_values`, `RequestedAuthnContext`; `authapi.tokens.contexts`).
     factors: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Wish:
     requires_factors: bool = False
     # Whether the login always requires a second factor, because the tokens of this login let the client manage factors.
     asks_for_factor: bool = False
-    # Parameters of the client's request by their wire names. A connection may pass some of them to its provider.
+    # Parameters of the client's request by their wire names. A connection may pass some of these parameters to its provider.
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 

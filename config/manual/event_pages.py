@@ -58,7 +58,7 @@ def overview_page() -> str:
         "## Context\n\n`data.context` names the tenant of a change and, if known, the request and the client that caused it. In the "
         "tables, *always* means that a field is present whenever the object around it is present. `client.metadata` is the "
         "`client_metadata` of the client; every subscriber can read it. Events that were stored before `client.metadata` existed do not "
-        "contain it. A consumer that requires it refuses these events until they are pruned.",
+        "contain it. A consumer that requires `client.metadata` refuses these events until they are pruned.",
         _fields_table(SCHEMAS["user.created"].json_schema()["properties"]["context"]),
         "## Types",
         table(("Type", "Document", "Occurs when"), _type_rows()),

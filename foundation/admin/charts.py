@@ -83,7 +83,7 @@ def axis_end(most: float) -> float:
 
 
 def count_axis(counts: Sequence[int]) -> int:
-    """Return the end of an axis for counts. It is an even number, because the axis also shows half of it."""
+    """Return the end of an axis for counts. The end is an even number, because the axis also shows half of this number."""
     return int(axis_end(max(2, *counts, 0)))
 
 

@@ -90,7 +90,7 @@ def _problem(bound: forms.BoundField) -> str:
 
 
 def _in_words(field: forms.Field, value: Any) -> str:
-    """Return the value as the page shows it; empty if it is too long or has no short form."""
+    """Return the value as the page shows it; empty if the value is too long or has no short form."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value in (None, "", []):

@@ -43,7 +43,7 @@ class Composed:
     subject: str = ""
     html: str = ""
     from_address: str = ""
-    # The name of the tenant. Mails that go through the mail server of the platform show it as their sender.
+    # The name of the tenant. Mails that go through the mail server of the platform show this name as their sender.
     sender_name: str = ""
     # The language of the text; empty if the tenant has one text for all languages.
     language: str = ""

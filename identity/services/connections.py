@@ -89,7 +89,8 @@ def update_connection(
 
 
 def delete_connection(*, tenant_id: str, connection_id: str) -> Job | None:
-    """Delete a connection. Deletes its relations to organizations, its groups, its users and its linked identities first.
+    """Delete a connection. First deletes what belongs to the connection: its relations to organizations, its groups, its users and its
+    linked identities.
 
     For a large connection, returns the job that continues. Raises `NotFound`.
     """

@@ -1,7 +1,8 @@
 """Leases the lanes of one document while code other than a delivery writes the document to a destination, so that no delivery of the
 document runs meanwhile.
 
-The lease has a time limit, like the lease of a worker, so it expires if its process is killed. It is not a hold of a stream (`breaker`).
+The lease has a time limit, like the lease of a worker, so the lease expires if its process is killed. It is not a hold of a stream
+(`breaker`).
 """
 
 from __future__ import annotations

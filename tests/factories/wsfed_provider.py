@@ -25,7 +25,7 @@ CLAIMS = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims"
 
 @dataclass
 class Token:
-    """A valid response. Tests change its members, or the assertion before it is signed."""
+    """A valid response. Tests change the members of the response, or change the assertion before the signature."""
 
     realm: str
     now: datetime = field(default_factory=lambda: datetime.now(UTC))

@@ -54,7 +54,7 @@ def test_names_of_mutants_are_unique_and_begin_with_the_area() -> None:
 
 
 def test_the_tests_of_a_mutant_are_grouped_by_folder() -> None:
-    """If pytest leaves a folder and returns to it, it does not find the fixtures of the folder.
+    """If pytest leaves a folder and later returns to it, pytest does not find the fixtures of the folder.
 
     The test with the missing fixture fails, and the mutant would be counted as caught.
     """

@@ -1,4 +1,5 @@
-"""Runs unmodified third-party SCIM servers. They differ in the command that starts them and in how they list users."""
+"""Runs unmodified third-party SCIM servers. These servers differ in the command that starts them, and in the way in which they list
+users."""
 
 from __future__ import annotations
 

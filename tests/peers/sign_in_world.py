@@ -70,7 +70,7 @@ def drive(command: list[str], given: dict[str, Any], directory: Path, environmen
     """Run a driver with the name of a file that contains its input, and return the JSON that it prints."""
     file = directory / "given.json"
     file.write_text(json.dumps(given))
-    # pyoidc needs this directory: it writes its keys to `static/jwks.json` below the working directory.
+    # pyoidc needs this directory, because pyoidc writes its keys to `static/jwks.json` below the working directory.
     (directory / "static").mkdir(exist_ok=True)
     driven = subprocess.run([*command, str(file)], cwd=directory, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert driven.returncode == 0, driven.stderr + driven.stdout

@@ -40,7 +40,7 @@ USER, PASSWORD = "grace", _PASSWORD
 class SimpleSaml:
     """A running installation of SimpleSAMLphp.
 
-    It reads its settings for each request, so partners can be registered while it runs.
+    The installation reads its settings for each request, so partners can be registered while it runs.
     """
 
     origin: str

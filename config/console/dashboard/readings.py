@@ -118,7 +118,8 @@ class Hours:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The deliveries of the last hours: their number by state, and their success and time by stream and by hour."""
+    """The deliveries of the last hours: how many there are in each state, and their success and time for each stream and also for each
+    hour."""
 
     by_state: dict[str, int]
     is_cut: bool

@@ -85,7 +85,7 @@ async def _answered(app: Application, scope: Scope, chunks: Iterable[bytes] = (b
 
 @pytest.fixture(params=["unknown", "suspended", "moving"])
 def refused_host(request: pytest.FixtureRequest, tenant: Tenant) -> tuple[str, int, str]:
-    """Return a host that no active tenant has, the status of its errors, and the heading of their page."""
+    """Return a host that no active tenant has, the status of the errors for this host, and the heading of the error page."""
     status, code, heading = {
         "unknown": ("", 404, "No tenant at this address"),
         "suspended": ("suspended", 403, "The tenant is not active"),
