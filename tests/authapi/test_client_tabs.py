@@ -118,7 +118,7 @@ def test_rows_of_another_tenant_are_not_offered_or_linked(browser: Browser, clie
 
 
 @pytest.mark.parametrize("role", ["auditor", "provisioning_operator"])
-def test_only_administrators_link_clients_and_connections(tenant: Tenant, client: Client, people: Connection, role: str) -> None:
+def test_only_administrators_can_link_clients_and_connections(tenant: Tenant, client: Client, people: Connection, role: str) -> None:
     browser = browser_of(new_staff(tenant, role))
     assert browser.post(page(people, "applications"), {"chosen": client.client_id}).status_code == 403
     assert browser.post(page(client, "connections"), {"chosen": "people"}).status_code == 403
@@ -145,7 +145,7 @@ def test_an_api_is_granted_and_removed_on_the_page_of_the_client(browser: Browse
     assert not ClientGrant.objects.of(client.tenant_id).exists()
 
 
-def test_an_api_lists_its_permissions_and_its_clients(browser: Browser, client: Client, orders: ApiResource) -> None:
+def test_the_page_of_an_api_shows_its_permissions_and_its_clients(browser: Browser, client: Client, orders: ApiResource) -> None:
     assert "No grants." in shown(browser, orders, "clients")
     grant = create_client_grant(tenant_id=client.tenant_id, client_id=client.client_id, api_resource=orders, scopes=["read:orders"])
     content = shown(browser, orders, "clients")

@@ -261,7 +261,7 @@ def test_an_accepted_invitation_names_the_user(browser: Client, rows: Rows, ada:
     ],
     ids=["user", "password", "second factor"],
 )
-def test_the_audit_log_names_the_user_of_an_entry(
+def test_the_audit_log_shows_the_user_of_an_entry(
     browser: Client, ada: User, object_type: type[models.Model], values: dict[str, object]
 ) -> None:
     after = {name: ada.pk if name == "user_id" else value for name, value in values.items()}

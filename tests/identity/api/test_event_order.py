@@ -64,7 +64,7 @@ def judged(tenant: Tenant) -> None:
     assert folded(numbered(tenant.pk)) == tables(tenant.pk)
 
 
-def test_requests_about_relations_record_one_event_for_each_pair_of_resources(
+def test_a_request_about_relations_records_one_event_for_each_pair_of_resources(
     api: Management, tenant: Tenant, ada: User, database_connection: Connection, recorded: Recorded
 ) -> None:
     bob = make_user(connection=database_connection)
@@ -107,7 +107,9 @@ def test_requests_about_relations_record_one_event_for_each_pair_of_resources(
     judged(tenant)
 
 
-def test_changes_of_roles_permissions_and_clients_record_no_event(api: Management, tenant: Tenant, ada: User, recorded: Recorded) -> None:
+def test_no_event_is_recorded_for_changes_of_roles_permissions_or_clients(
+    api: Management, tenant: Tenant, ada: User, recorded: Recorded
+) -> None:
     recorded(api.get("roles"))
     role = api.post("roles", {"name": "editor"})
     assert recorded(role) == []
