@@ -1,6 +1,6 @@
 """The HTTP protocol of the web server for a public port, with limits on the heads of requests.
 
-Run as `uvicorn --http config.http_protocol:HttpProtocol`. The limits equal those of usual reverse proxies (RFC 6585, 5; RFC 9110,
+Run as `uvicorn --http config.http_protocol:HttpProtocol`. The limits are the same as in usual reverse proxies (RFC 6585, 5; RFC 9110,
 15.5.9). The code that uses internals of uvicorn is in `config.server.uvicorn_insides`.
 """
 

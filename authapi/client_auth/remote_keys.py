@@ -195,7 +195,7 @@ def _fitting(keys: tuple[RemoteKey, ...], kid: str | None, algorithm: str) -> tu
 
 @lru_cache(maxsize=1)
 def _threads() -> ThreadPoolExecutor:
-    # Separate threads, so that a slow server does not delay tokens and pages of other clients.
+    # Use separate threads, so that a slow server does not delay tokens or pages of other clients.
     return ThreadPoolExecutor(2, thread_name_prefix="authapi-keys")
 
 

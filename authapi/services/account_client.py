@@ -1,7 +1,7 @@
 """The client of the account page of a tenant.
 
 The service creates the client at the first visit of the page and hides the client from every list. The client has no secret, no grant type
-and no callback, so the endpoints of the protocols refuse it. Decision: docs/adr/0118.
+and no callback, so the endpoints of the protocols refuse this client. Decision: docs/adr/0118.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Wire(Protocol):
         """Call `gone` when the client has disconnected."""
 
     def write(self, body: bytes, chunk: bytes) -> bool:
-        """Write one piece, which the caller passes twice: without (`body`) and with chunk framing (`chunk`).
+        """Write one piece. The caller passes the piece in two forms: `body` has no chunk framing, and `chunk` has chunk framing.
 
         Return False if the buffer is full or the client has disconnected.
         """

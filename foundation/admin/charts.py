@@ -1,4 +1,4 @@
-"""Draws charts on the server: the SVG contains only bars, without text and style, so that the bars fit any width and color theme.
+"""Draws charts on the server: the SVG contains only bars, without text or style, so that the bars fit any width and any color theme.
 
 The labels of the axes are text beside the SVG.
 """

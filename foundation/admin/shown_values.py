@@ -79,7 +79,8 @@ def changed_since(data: Mapping[str, Any], saved: Mapping[str, Any]) -> list[str
 
 
 def _digest(value: Any) -> str:
-    """Return a keyed digest of a value. Readers of a page do not have the key, so they cannot guess a hidden value and compare digests."""
+    """Return a keyed digest of a value. Readers of a page do not have the key, so they cannot compute the digest of a guessed value and
+    compare it with the digest on the page."""
     return salted_hmac(__name__, repr(value)).hexdigest()[:_DIGEST_LENGTH]
 
 

@@ -1,4 +1,4 @@
-"""The functions of mapping expressions: our own, and those of JMESPath that cannot enlarge a value. Pure.
+"""The functions of mapping expressions: our own functions, and the functions of JMESPath that cannot enlarge a value. Pure.
 
 Our own functions return null for null, so an attribute that a user lacks stays absent. Only `contains`, `coalesce` and `default` can return
 another value for null.

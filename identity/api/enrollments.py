@@ -31,8 +31,8 @@ _ENROLLMENTS: Schema = {
 
 
 class EnrollmentEndpoint(Endpoint):
-    """Second factors of a user, without passkeys and the recovery code. Shows only the last digits of a phone number, and only the first
-    two characters and the domain of an email address."""
+    """Second factors of a user. Passkeys and the recovery code are not included. Shows only the last digits of a phone number, and only the
+    first two characters and the domain of an email address."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_user_enrollments", "List the second factors of a user", ("read:users",), 200, _ENROLLMENTS, refuses=(404,))

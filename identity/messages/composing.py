@@ -151,7 +151,7 @@ def _in_single_lines(value: Any) -> Any:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line breaks and control characters, as mail headers require."""
+    """Return a text without line breaks or control characters, as mail headers require."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:_LONGEST_SUBJECT]
 
 

@@ -88,7 +88,7 @@ def verify(archive: Archive) -> None:
     wrong = [table.name for table in carried_tables() if not _is_whole(archive, table, offsets)]
     if wrong:
         raise BadArchive(
-            f"The imported rows of {', '.join(wrong)} differ from those of the source. Remove the import: "
+            f"The imported rows of {', '.join(wrong)} differ from the rows of the source. Remove the import: "
             f"manage.py tenants remove {archive.tenant_id}"
         )
     TenantMove.objects.filter(pk=archive.tenant_id).update(is_verified=True)

@@ -242,5 +242,5 @@ def change_enabled_clients(*, tenant_id: str, connection_id: str, added: Sequenc
 
 
 def remove_enabled_clients(*, tenant_id: str, connection_id: str, client_ids: Sequence[str]) -> Connection:
-    """Remove client ids, such as those of a deleted client. Raises `NotFound` or `BeingDeleted`."""
+    """Remove client ids, such as the id of a deleted client. Raises `NotFound` or `BeingDeleted`."""
     return change_enabled_clients(tenant_id=tenant_id, connection_id=connection_id, added=(), removed=client_ids)

@@ -97,7 +97,7 @@ class ScimClient(AccountLookup):
         return self._write("PUT", match, resource, person)
 
     def patch(self, match: Match, message: dict[str, Any], person: Person) -> Resource:
-        """PATCH the user with a message of `scim.patch`; the result and the exceptions are those of `replace`."""
+        """PATCH the user with a message of `scim.patch`; the result and the exceptions are the same as for `replace`."""
         return self._write("PATCH", match, message, person)
 
     def delete(self, match: Match, person: Person) -> bool:

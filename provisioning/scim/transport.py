@@ -37,7 +37,7 @@ class Sender(Protocol):
 class Request:
     """A request relative to the base URL, which is a secret.
 
-    `label` is the path without ids and personal data, for messages; `shown_path` is the path in the stored exchange.
+    `label` is the path without ids or personal data, for messages; `shown_path` is the path in the stored exchange.
     """
 
     verb: str

@@ -1,6 +1,6 @@
 """The test plans of the OpenID Foundation's conformance suite for providers, as data: test modules by id, with their variants.
 
-The plans are those of the suite's releases of 2021 to 2026. The lists keep modules that a release removed or
+The plans are from the releases of the suite in the years 2021 to 2026. The lists keep modules that a release removed or
 renamed.
 """
 
