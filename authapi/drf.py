@@ -5,7 +5,7 @@ A view derives from `ManagementMixin` (before an `APIView` or `ViewSet`) and nam
     class UserViewSet(ManagementMixin, ViewSet):
         required_scopes = {"list": ("read:users",), "create": ("create:users",)}
 
-While a view runs, the tenant of the host is bound (`Model.objects` works), the change context names client and request, and
+While a view runs, the tenant of the host is bound (`Model.objects` works), the change context contains the client and the request, and
 `request.user` is an `ApiClient`. To refuse a request, a handler raises `ApiProblem`, or any validation error of DRF or Django.
 """
 

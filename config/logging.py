@@ -105,7 +105,8 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             # These two loggers write two lines per message. Drop these lines: each attempt of a delivery is stored as a row.
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
-            # Suppresses one line for each malformed request, which any client can send. Exceptions of the application are still logged.
+            # The level suppresses the line about each malformed request, because any client can send such requests. Exceptions of the
+            # application are still logged.
             "uvicorn": {"handlers": [], "propagate": True},
             "uvicorn.error": {"level": "ERROR"},
             # No access log: URLs contain codes, hints and offsets. The entry is needed, because a configured parent logger would

@@ -1,4 +1,4 @@
-"""Ends logins and challenges that depend on a second factor when staff or the management interface removes it."""
+"""When staff or the management interface removes a second factor: ends the logins and challenges that depend on it."""
 
 from __future__ import annotations
 

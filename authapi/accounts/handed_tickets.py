@@ -34,8 +34,8 @@ _LONGEST_ADDRESS = 2048
 
 @dataclass(frozen=True)
 class WayBack:
-    """Where the browser is sent after the link was used: to `result_url` with the outcome as parameters, if set, or to the login of
-    `client`."""
+    """Where the browser is sent after the link was used: to `result_url`, with the outcome as parameters. Without a `result_url`: to the
+    login of `client`."""
 
     result_url: str = ""
     tells_email: bool = False
@@ -110,7 +110,8 @@ def prepared_password(ticket: AccountTicket) -> str:
 
 
 def is_result_address(address: str) -> bool:
-    """Tell whether a browser may be sent to this URL after the link was used: https, or also http with `INSECURE_HTTP`."""
+    """Tell whether a browser may be sent to this URL after the link was used. The scheme must be https; with `INSECURE_HTTP`, http is
+    allowed, too."""
     try:
         parts = urlsplit(address)
     except ValueError:

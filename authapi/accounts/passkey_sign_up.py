@@ -28,8 +28,8 @@ class PasskeySignUp:
 def sign_up_with_passkey(request: PasskeySignUp) -> User:
     """Create a user with the passkey in one transaction; return the user. Raises `CeremonyRefused` and `SignUpRefused`.
 
-    No earlier step reveals whether another account has the identifier: only this function refuses an identifier that is taken. So an
-    attacker who tests whether an identifier is free creates an account if it is free.
+    No earlier step reveals whether another account has the identifier: only this function refuses an identifier that is taken. So if an
+    attacker tests an identifier and the identifier is free, the test creates an account.
     """
     attempt, connection = request.attempt, request.connection
     made = ceremonies.verified_registration(attempt.answer, attempt.party, challenge=attempt.challenge or b"")

@@ -2,7 +2,8 @@
 
 Contract 9.10 to 9.13. A stage is a step with its own count of attempts: login, sign-up or token exchange. The counts are buckets in Redis,
 or in each process while Redis is unavailable: losing a bucket is acceptable, because buckets only slow down an attack. Blocks of accounts
-are in PostgreSQL, because they must not be lost. Rows of `AddressBlock` only show administrators which IP addresses the buckets refuse.
+are in PostgreSQL, because they must not be lost. The rows of `AddressBlock` refuse no request: they show administrators which IP addresses
+the buckets refuse.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def suspicion_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
-    """Tell whether an IP address is refused because it has no attempts left at a stage. Uses up no attempt. If none is left, records the
-    block."""
+    """Tell whether an IP address is refused because it has no attempts left at a stage. Uses up no attempt. If no attempt is left, records
+    the block."""
     rules = remembered_suspicion.get(tenant_id)
     if not _applies(rules, ip) or rules.buckets[stage].has_one(tenant_id, counted_address(ip)):
         return False

@@ -54,7 +54,7 @@ class PreviewForm(forms.Form):
 
 @dataclass(frozen=True)
 class PreviewState:
-    """Unsaved branding with the options of its preview. The admin page applies `device`: it sets the width of the frame."""
+    """Unsaved branding with the options of its preview. The admin page applies `device` by setting the width of the frame."""
 
     looks: Looks
     mode: str = "light"
@@ -98,7 +98,7 @@ def _sample(*, has_messages: bool) -> dict[str, Any]:
         Field("email", _("Email address"), type="email", value="ada@example.com"),
         Field("password", _("Password"), type="password", link=FieldLink("#email", _("Forgot password?"))),
     ]
-    # No field gets the focus: browsers ignore the attribute in a sandboxed frame and log a warning.
+    # No field gets the focus: in a sandboxed frame, browsers ignore the attribute `autofocus` and log a warning.
     shown = [replace(field, has_focus=False) for field in form_fields(fields, problems)]
     return {"has_messages": has_messages, "problems": problems, "fields": shown}
 

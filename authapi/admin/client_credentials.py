@@ -1,4 +1,4 @@
-"""Admin pages of client credentials other than secrets: keys, certificates, and the keys of edges that forward certificates."""
+"""Admin pages of the keys and certificates of clients, and of the secrets of TLS proxies that forward client certificates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES = (
     (ClientCredential.Type.CERT_SUBJECT_DN, "Subject of certificates from a certificate authority"),
     (ClientCredential.Type.X509_CERT, "Self-signed certificate"),
 )
-# The labels of the filter, by the names that Django derives from the values.
+# The labels in the filter of the list. The keys are the names that Django derives from the values.
 _SHORT_TYPES = {"X509 cert": "Self-signed certificate", "Cert subject dn": "Subject of certificates"}
 _TYPES_IN_WORDS = {str(value): text for value, text in _TYPES}
 _WIDE = {"rows": 10, "cols": 68, "spellcheck": "false"}

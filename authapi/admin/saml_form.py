@@ -154,8 +154,10 @@ class SamlForm(ShowsValues, forms.Form):
     lifetimeInSeconds = forms.IntegerField(  # noqa: N815
         label="Lifetime of an assertion", min_value=1, help_text="Seconds in which the application must use the assertion."
     )
-    recipient = _text("Recipient", "The value in assertions. If this is empty, the address to which the response is sent.")
-    destination = _text("Destination", "The value in responses. If this is empty, the address to which the response is sent.")
+    recipient = _text(
+        "Recipient", "The value in assertions. If this is empty, assertions contain the address to which the response is sent."
+    )
+    destination = _text("Destination", "The value in responses. If this is empty, responses contain the address to which they are sent.")
     issuer = _text(
         "Entity id of this service",
         "If this is empty, the entity id of the tenant is used. Enter one only if the application needs another.",

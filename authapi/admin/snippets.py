@@ -52,7 +52,7 @@ class Setup:
 
     @property
     def can_authenticate(self) -> bool:
-        """Whether a program can authenticate the client: a certificate needs an edge that requests it."""
+        """Whether a program can authenticate the client. With a certificate, this is possible only if an edge requests the certificate."""
         return self.proof_kind != "certificate" or bool(self.certificate_base)
 
 
@@ -66,7 +66,7 @@ class Snippet:
 
 def proof_context(setup: Setup) -> dict[str, Any]:
     """Return the template context of the note that tells how the snippets authenticate the client, or why a program is missing."""
-    # Without a program there is no proof to explain. SAML and WS-Federation have no client authentication.
+    # If there is no program, there is nothing to explain. For SAML and WS-Federation, clients do not authenticate.
     has_proof = not setup.protocol and not setup.has_bound_tokens
     return {
         "has_strict_logins": setup.has_users and setup.has_strict_logins,
@@ -99,7 +99,8 @@ def snippets_of(setup: Setup) -> list[Snippet]:
 def machine_snippets(setup: Setup) -> list[Snippet]:
     """Return the programs that request a token for the API without a user, the program with curl first.
 
-    Empty if these programs would fail: tokens must be bound, or the client needs a certificate and no edge requests certificates.
+    The list is empty if these programs would fail, because tokens must be bound, or because the client needs a certificate and no edge
+    requests certificates.
     """
     if setup.has_bound_tokens or not setup.can_authenticate:
         return []

@@ -62,7 +62,7 @@ class ProofOfPossession(Closed):
 
 
 class DetailType(Closed):
-    """A type of authorization details (RFC 9396). Title, sentence and schema are additions of this service."""
+    """A type of authorization details (RFC 9396). The members `title`, `sentence` and `schema` are additions of this service."""
 
     type = Text(max_length=LONGEST_TYPE)
     title = Text(required=False, max_length=LONGEST_TITLE, allow_blank=True, allow_null=True, validators=[_NAME])

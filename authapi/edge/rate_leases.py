@@ -17,7 +17,7 @@ _LARGEST = 16
 _SHARE = 16
 _OWNERS = 8192
 
-# Reserves this many places and returns the ordinal of the last reserved place.
+# A function that reserves the given number of places, and returns the last reserved place.
 Take = Callable[[int], int]
 
 

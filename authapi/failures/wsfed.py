@@ -9,5 +9,5 @@ from authapi.failures import Case
 
 @unique
 class WsFedCase(Case):
-    # Shown on a page, because no URL of the application is trusted yet.
+    # This error is shown on a page, because no URL of the application is trusted yet.
     OFF = 400, "invalid_request", "WS-Federation is off for this application: its add-on wsfed is not set."

@@ -55,7 +55,7 @@ def form_target(address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme == "https":
         return "https:"
-    # No character in the URL may end the directive of the policy.
+    # Remove the characters with which a URL could end the directive of the policy.
     safe = parts.netloc.replace(";", "").replace(",", "")
     return f"https: http://{safe}" if parts.scheme == "http" else f"https: {parts.scheme}:"
 

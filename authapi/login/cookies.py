@@ -19,7 +19,7 @@ from foundation.secrets.random_secrets import new_secret
 
 SESSION = "session"
 BROWSER = "browser"
-# Marks a browser that has opened the mail of an invitation.
+# This cookie marks a browser that has opened the mail of an invitation.
 INVITED = "invited"
 # The state of the session, which the scripts of the page for session management read. This cookie grants no access.
 SESSION_STATE = "session_state"

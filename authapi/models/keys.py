@@ -73,7 +73,7 @@ class RevokedToken(UnrecordedOwned):
 
     class Meta(UnrecordedOwned.Meta):
         constraints = [models.UniqueConstraint(fields=["jti", "tenant"], name="authapi_revokedtoken_jti_unique")]
-        # Serves the deletion by age.
+        # The index serves the deletion by age.
         indexes = [models.Index(fields=["expires_at"], name="authapi_revokedtoken_expiry")]
 
     def __str__(self) -> str:

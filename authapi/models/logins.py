@@ -92,7 +92,7 @@ class PushedRequest(UnrecordedOwned):
     """An authorization request that its client has pushed (RFC 9126).
 
     The browser gets the handle of the request; the row stores the digest of the handle. The row is deleted when the request is answered. If
-    a login began before the expiry of the row, it can still be answered for a while after the expiry.
+    a login began before the expiry of the row, the request can still be answered for a while after the expiry.
     """
 
     digest = models.CharField(max_length=64, editable=False)

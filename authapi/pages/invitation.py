@@ -142,7 +142,7 @@ def _too_many() -> Problem:
 
 
 def _guest(login: Login, session: Session) -> Guest:
-    """Return the user who answers. The mark of the mailed link is valid only if the user has logged in during this login.
+    """Return the user who answers the invitation. The mark of the mailed link counts only if the user has logged in during this login.
 
     An attacker may already have created an account with the invited address. A session of that account in the browser of the invited user
     proves nothing, and the mark of the mail must not verify the attacker's account.

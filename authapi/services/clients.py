@@ -244,7 +244,7 @@ def _check_default_organization(client: Client) -> None:
 
 
 def _check_aliases(client: Client) -> None:
-    """Refuse an alias of another client. The tenant is locked, so that two concurrent requests cannot both pass."""
+    """Refuse an alias that another client already has. The tenant is locked, so that two concurrent requests cannot both pass."""
     aliases = client.settings.get("client_aliases") or []
     if not aliases:
         return
@@ -276,7 +276,7 @@ def locked_client(tenant_id: str, client_id: str) -> Client:
 
 
 def raise_auth_version(client: Client) -> None:
-    """End every JWT access token and every stream of this client: those with an older version than the client are refused.
+    """End every JWT access token and every stream of this client: tokens and streams with an older version than the client are refused.
 
     Opaque tokens and refresh tokens contain no version, so they stay valid.
     """

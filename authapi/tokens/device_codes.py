@@ -175,7 +175,8 @@ def deny_device(tenant_id: str, key: int) -> None:
 
 
 def take_back_approvals(*, tenant_id: str, user_id: int) -> None:
-    """Revoke the approvals of a user that no device has exchanged. Call it when an account changes, after its sessions have ended."""
+    """Revoke the user's approvals that no device has exchanged yet. Call this function when an account changes, after its sessions have
+    ended."""
     waiting = DeviceGrant.objects.of(tenant_id).filter(user_id=user_id, status=DeviceGrant.AUTHORIZED, used_at=None)
     waiting.update(status=DeviceGrant.DENIED)
 

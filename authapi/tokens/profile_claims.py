@@ -36,7 +36,7 @@ SIGN_IN_SCOPES = frozenset({"openid", "address", "offline_access", "online_acces
 
 @dataclass(frozen=True)
 class ProfileSwitches:
-    """The settings of a client that change the responses that the client gets from `/userinfo`.
+    """The settings of a client that change the responses of `/userinfo` to this client.
 
     With `writes_times_as_text`, the claim `updated_at` is text in ISO 8601. `level` is the compliance level of the client.
     """

@@ -1,4 +1,5 @@
-"""Access tokens of providers that an application presents: checks for which application a token was issued, and finds its user."""
+"""Access tokens that a provider issued and an application presents: checks for which application a token was issued, and finds the user of
+the token."""
 
 from __future__ import annotations
 

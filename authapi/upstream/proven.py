@@ -15,7 +15,8 @@ class Proven:
     userinfo: Mapping[str, Any] = field(default_factory=dict)
     # An id token, or the name and session index that a logout request repeats. The session stores this value encrypted.
     kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    # What the provider sent, before the connection mapped it. For a provider of OAuth 2.0: the mapped claims (`sent_claims`).
+    # The parts that the provider sent (`sent_claims`), before the connection mapped them. A provider of OAuth 2.0 has one part: the result
+    # of the mapping.
     sent: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -58,7 +58,7 @@ def published_metadata(connection: Connection, address: str, read: Reader) -> Pr
 
 
 def looked_again(connection: Connection, address: str, read: Reader) -> ProviderMetadata | None:
-    """Fetch the document because a key is unknown; None if a fetch was tried in the last minute. Raises `UpstreamFailed`."""
+    """Fetch the document again because a key is unknown. Return None if a fetch was tried in the last minute. Raises `UpstreamFailed`."""
     return _fetched(connection, address, read, not_since=_UNKNOWN_KEY)
 
 

@@ -31,7 +31,7 @@ def _fast(act: _Act, call: Call) -> Answer:
 
 
 def _slow(act: _Act, call: Call) -> Later:
-    # Runs in a slow thread, because a password is hashed or a provider is called.
+    # The function runs in a slow thread, because it hashes a password or calls a provider.
     return Later(partial(_answered, act, _request(call)))
 
 

@@ -50,11 +50,11 @@ class Subject(Protocol):
         """Return the request of each stream, channel by channel. With `own_tokens`, each stream has its own token."""
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
-        """Send events with the numbers `number`, `number + 1`, ... to one channel; return the time when the first was committed or
+        """Send events with the numbers `number`, `number + 1`, ... to one channel; return the time when the first event was committed or
         requested."""
 
 
-# Starts a server, and ends it when the block ends.
+# A function that starts a server, and ends the server when the block ends.
 Starter = Callable[[], AbstractContextManager[Subject]]
 
 
@@ -124,7 +124,7 @@ class Publisher:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def publish(self, path: str, bodies: Sequence[bytes]) -> float:
-        """Send one POST request per body, wait until all are answered, and return the time when the first was sent."""
+        """Send one POST request per body, wait until all are answered, and return the time when the first request was sent."""
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
         wire = b"".join(head.encode() + str(len(body)).encode() + b"\r\n\r\n" + body for body in bodies)
         started = time.monotonic()

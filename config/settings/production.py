@@ -1,4 +1,4 @@
-"""Settings of a production process: all values come from the environment. It does not start unless all four key lists are set."""
+"""Settings of a production process: all values come from the environment. The process does not start unless all four key lists are set."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Rate limits for sending and guessing codes. The limits prevent flooded mailboxes and guessed codes, and do not lock the real user out.
 
 Each IP address has a bucket for each recipient. This bucket refills more slowly than the bucket of the recipient, so an attacker at one IP
-address cannot use up the allowance of the user. A browser in which the user has logged in before has separate buckets, which requests
-from other browsers do not empty.
+address cannot use up the allowance of the user. A browser in which the user has logged in before has separate buckets. Requests from other
+browsers do not count in these buckets.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def take_code(tenant_id: str, address: Address, *, client: Client, place: Place)
 
     Limits, in this order: 1. one IP address, for all recipients; 2. one IP address, for this recipient; 3. this recipient, from all IP
     addresses; 4. one application; 5. one tenant. A browser in which the user has logged in has a separate limit instead of 2 and 3. Limit 1
-    does not apply to a trusted place.
+    does not apply if `place.is_trusted` is True.
     """
     for key in () if place.is_trusted else customer_keys(place.ip, settings.TRUSTED_PROXIES):
         _take(STARTS_OF_PLACE.times(key.factor), tenant_id, key.name)

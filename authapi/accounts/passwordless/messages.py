@@ -72,7 +72,7 @@ def hand_over(job: Job) -> bool:
 
 
 def contents_of(job: Job) -> Contents:
-    """Return the contents that a job will send, in clear."""
+    """Return the decrypted contents that a job will send."""
     opened = orjson.loads(vault.unseal(job.parameters[_SEALED], place=code_place(job)))
     return Contents(opened["code"], opened["link"])
 

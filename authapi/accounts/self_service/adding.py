@@ -1,4 +1,5 @@
-"""Lets users add a second factor or a passkey to their own account. Start and confirmation require the same session and a recent login.
+"""Lets users add a second factor or a passkey to their own account. The start and the confirmation of an enrollment require the same
+session and a recent login.
 
 The login is checked again with the user locked: if two sessions add a first factor at the same time, the later session must prove the
 factor of the earlier session.
@@ -38,7 +39,8 @@ class SetupOver(Exception):
 
 @dataclass(frozen=True)
 class Added:
-    """A confirmed factor. `recovery_code` is set for the first factor, `cookie` if the session has a new cookie."""
+    """A confirmed factor. `recovery_code` is set only for the first factor of the user. `cookie` is set only if the session has a new
+    cookie."""
 
     factor: EnrolledFactor
     recovery_code: str = field(default="", repr=False)
@@ -100,8 +102,8 @@ def add_made_key(own: OwnAct, *, prover: Prover, kind: str, answer: str, party: 
     return _taken(_key_added(own, prover=prover, kind=kind, answer=answer[:ANSWER_MOST_CHARACTERS], party=party))
 
 
-# Returns a refusal. The caller raises the refusal after the commit, because an exception in this function would roll back the counts of
-# wrong guesses.
+# This function returns a refusal, and its caller raises the refusal after the commit: an exception in this function would roll back the
+# counts of wrong guesses.
 @own_act("Added a factor", before=lambda own: hold(own.user))
 def _confirmed(own: OwnAct, user: User, *, prover: Prover, kind: str, code: str) -> Added | _Refused:
     _require(own, user, kind)

@@ -27,7 +27,7 @@ _NEWEST = 10
 
 
 class ClientTabs:
-    """The tabs of one site. An account sees only the tables whose rows it may see."""
+    """The tabs of one site. An account sees a table only if it may see the rows of the table."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site
@@ -165,7 +165,7 @@ class ClientTabs:
         return Panel("Newest sessions", ("Session", "User", "Since (UTC)"), rows, "No active sessions with this application.")
 
     def _add(self, request: HttpRequest, model: str, client: Client, text: str) -> dict[str, Any]:
-        """Return the link of a panel to the form for a new row of this client. Empty for an account that may not add such a row."""
+        """Return the link from a panel to the form for a new row of this client. Empty for an account that may not add such a row."""
         if client.revoked_at is not None or not request.user.has_perm(f"authapi.add_{model}"):
             return {}
         address = reverse(f"{self._site.name}:authapi_{model}_add")

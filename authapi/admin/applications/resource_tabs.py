@@ -30,7 +30,7 @@ def grant_address(site: admin.AdminSite, resource: ApiResource) -> str:
 
 
 class ResourceTabs:
-    """The tabs of one site. An account sees only the tables whose rows it may see."""
+    """The tabs of one site. An account sees a table only if it may see the rows of the table."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site

@@ -104,7 +104,7 @@ def person_of_passkey(login: Login) -> KnownPerson:
 
 
 def passkey_words() -> dict[str, str]:
-    """Return the texts that the script shows if the browser used or created no passkey."""
+    """Return the texts that the script shows if no passkey was used or created."""
     return {
         "cancelled": _("No passkey was used: you canceled, it took too long, or this device has none for this page. Try again."),
         "present": _("This device has a passkey for your account already."),

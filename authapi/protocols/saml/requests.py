@@ -160,9 +160,9 @@ def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_
 def wished_contexts(request: AuthnRequest, settings: SamlSettings) -> tuple[str, ...]:
     """Return the classes for which a login must ask for a second factor, best first; empty if every login is enough.
 
-    The classes of a request are ordered by preference (SAML core, 3.3.2.2.1), so the classes after the first class that every login meets
-    are irrelevant. `better` demands a class above all requested classes. `maximum` allows every class up to the highest requested class, so
-    every login is enough.
+    The classes of a request are ordered by preference (SAML core, 3.3.2.2.1), so if every login meets one of these classes, the classes
+    after it have no effect. `better` demands a class above all requested classes. `maximum` allows every class up to the highest requested
+    class, so every login is enough.
     """
     if request.comparison == "maximum":
         return ()

@@ -8,5 +8,6 @@ from identity.models import Connection
 
 
 def sign_out_of(connection: Connection, *, return_to: str) -> BrowserCall:
-    """Return the browser's request; the provider sends the browser back to `return_to`. Raises `UpstreamFailed`."""
+    """Return the request with which the browser logs out at the provider, which then sends the browser back to `return_to`. Raises
+    `UpstreamFailed`."""
     return sign_out_call(wsfed_provider(connection), return_to=return_to)
