@@ -30,8 +30,8 @@ _STATEMENT_TIMEOUT_MS = 5000
 
 _BOUNDS_COLUMNS = "h.epoch, h.position, h.floor, h.floor_recorded_at, h.stream_id"
 _BOUNDS = Statement("log_bounds", ("text[]",), f"SELECT h.tenant_id, {_BOUNDS_COLUMNS} FROM events_head h WHERE h.tenant_id = ANY($1)")
-# Reads the entries after `asked.after` of each requested log. The running sum of `octet_length`, which does not decompress a body, limits
-# the bytes of a page.
+# This SQL reads the entries after `asked.after` of each requested log. The running sum of `octet_length` limits the bytes of a page;
+# `octet_length` does not decompress a body.
 _FOLLOWING = """
 JOIN events_head h ON h.tenant_id = asked.tenant_id
 LEFT JOIN LATERAL (

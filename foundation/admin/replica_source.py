@@ -21,7 +21,7 @@ _CLOCKS = timedelta(seconds=1)
 
 
 def source_of(request: HttpRequest) -> Source:
-    """Return the database for the list of this request. A request that changes something reads on the primary."""
+    """Return the database for the list of this request. A request that changes something reads from the primary."""
     if request.method not in _READING:
         return PRIMARY
     return reading_source(after=_changed_at(request))
@@ -34,7 +34,8 @@ def note_change(request: HttpRequest, response: Any) -> None:
     response.set_cookie(
         _COOKIE,
         str(int(datetime.now(UTC).timestamp() * 1000)),
-        # When the cookie expires, every replica in use contains the change: a replica with a greater lag is never used.
+        # The cookie expires when every replica in use contains the change: a replica whose lag exceeds `REPLICA_MAX_LAG_SECONDS` is never
+        # used.
         max_age=int(settings.REPLICA_MAX_LAG_SECONDS) + 2,
         secure=request.is_secure(),
         httponly=True,

@@ -31,8 +31,8 @@ class ScriptSender:
     def __init__(self, wrapper: BaseDatabaseWrapper) -> None:
         self._wrapper = wrapper
         self._wrapper.ensure_connection()
-        # While an answer is unread: a reference to the thread's usual connection. Python closes this connection when it frees the usual
-        # one.
+        # While an answer is unread: a reference to the thread's usual connection. Otherwise Python could free the usual connection, and
+        # would then close the connection of the script, too.
         self._usual: Any = None
 
     @property
@@ -80,7 +80,7 @@ class ScriptSender:
         try:
             yield
         except BaseException:
-            # A task's time limit can raise at any point, also while the connection waits for an answer.
+            # The time limit of a task can raise an exception at any point, also while the connection waits for an answer.
             self.close()
             raise
 
@@ -100,7 +100,7 @@ def _first_row(result: Any, raw: Any) -> Row | None:
     return reading.load_row(0, tuple)
 
 
-# Keyed by the usual psycopg connection of a thread.
+# The senders, by the usual psycopg connection of their thread.
 _senders: weakref.WeakKeyDictionary[Any, ScriptSender] = weakref.WeakKeyDictionary()
 
 

@@ -26,7 +26,7 @@ _OWNERS = {
 class GroupForm(ServiceForm):
     class Meta:
         model = Group
-        fields = ()  # The fieldsets of the admin class list the fields.
+        fields = ()  # The admin class lists the fields, in `fieldsets`.
         help_texts = {"external_id": "Id of the group in another system, such as a directory."}
 
 

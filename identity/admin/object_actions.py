@@ -68,7 +68,7 @@ class ObjectAction:
     is_dangerous: bool = False
     for_operators_only: bool = False
     permission: str | Callable[[Any], str] = ""
-    # For actions that show or change secrets or end a tenant: the session needs a recent proof.
+    # True if the action shows or changes secrets, or ends a tenant: then the session needs a recent proof.
     needs_proof: bool = False
     # For an action that adds a row to a table on a tab: the label of the tab. The form is above the table.
     tab: str = ""
@@ -167,7 +167,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
 
     def _answer_of(self, request: HttpRequest, row: Row, action: ObjectAction, form: forms.Form) -> HttpResponse | None:
         """Run the action and return its response. If the service refuses, add the errors to the form and return None."""
-        # Computed before the action: a deleted row may lose its key.
+        # Compute this before the action: a deleted row may lose its key.
         key = quote(str(row.pk))
         try:
             with said(action.label, str(form.cleaned_data.get("reason") or "")):

@@ -64,7 +64,7 @@ class OrganizationForm(ServiceForm):
 
     class Meta:
         model = Organization
-        fields = ()  # The fieldsets of the admin class list the fields.
+        fields = ()  # The admin class lists the fields, in `fieldsets`.
         help_texts = {
             "name": "Applications send this name in login requests. Lowercase letters, digits, _ and -, for example acme.",
             "display_name": "The name on the login pages. Empty: the name above.",
@@ -99,7 +99,7 @@ class OrganizationForm(ServiceForm):
         return {**({"logo_url": values["logo_url"]} if values.get("logo_url") else {}), **({"colors": colors} if colors else {})}
 
     def changes(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return the new values of the changed fields. The fields of the branding change `branding`."""
+        """Return the new values of the changed fields. If a field of the branding has changed, the result contains the whole `branding`."""
         found = super().changes(without=(*without, *_BRANDING))
         return {**found, "branding": self.branding} if set(_BRANDING) & set(self.changed_data) else found
 

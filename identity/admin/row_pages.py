@@ -31,7 +31,7 @@ class RowPage:
     label: str
     view: Callable[[HttpRequest, Any], HttpResponse]
     permission: str
-    # Hides the button and the page for rows to which they do not apply.
+    # Tells for a row whether the page and its button apply to it. Otherwise both are hidden.
     is_offered: Callable[[Any], bool] = _always
     # False for a page that is linked only from a table on the page of the row.
     in_menu: bool = True

@@ -234,7 +234,8 @@ def _normalised(code: str) -> str:
 
 
 def _changed(staff: Staff) -> None:
-    """End the sessions of the account: each session contains a hash of this number. The view renews the session of the caller."""
+    """End the sessions of the account by raising `factors_version`: each session contains a hash of this number. The view renews the
+    session of the caller."""
     Staff.objects.filter(pk=staff.pk).update(factors_version=F("factors_version") + 1)
     staff.refresh_from_db(fields=["factors_version"])
 

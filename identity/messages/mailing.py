@@ -68,7 +68,7 @@ def send_composed(server: MailServer, composed: Composed, *, to: str) -> None:
     Raises `ProviderAway` if a retry is safe, `InDoubt` if a retry could send twice, and `MessageRefused` for a final refusal. Never call
     this inside a transaction: a mail cannot be rolled back.
     """
-    # Suppresses automatic replies such as vacation notices (RFC 3834, 5).
+    # `Auto-Submitted` prevents automatic replies, such as vacation notices (RFC 3834, 5).
     headers = {**server.headers, "Auto-Submitted": "auto-generated"}
     if composed.language:
         headers["Content-Language"] = composed.language

@@ -146,7 +146,11 @@ def _explain_forced(_request: HttpRequest, letter: DeadLetter) -> str:
 def _decision(state: State) -> ObjectAction:
     def run(request: HttpRequest, letter: DeadLetter, values: dict[str, Any]) -> str:
         changed = decide_many(request, [letter], state=state, reason=values["reason"])
-        return f"The dead letter is now {State(state).label.lower()}." if changed else "Not changed: it is redelivered or resolved."
+        return (
+            f"The dead letter is now {State(state).label.lower()}."
+            if changed
+            else "Not changed: the dead letter is redelivered or resolved."
+        )
 
     def is_offered(letter: DeadLetter) -> bool:
         if state == State.OPEN:

@@ -23,9 +23,9 @@ _MOST_COUNTED = 10_000
 # no new kind.
 _NEW_SECONDS = 3600.0
 
-# Includes disabled streams, because their open dead letters still need a decision. Periods are aligned to the clock: an alert at the end of
-# a period could be repeated at the start of the next period. Therefore no alert is raised while an alert of the same kind is less than one
-# period old.
+# Disabled streams are included, because their open dead letters still need a decision. Periods are aligned to the clock: an alert at the
+# end of a period could be repeated at the start of the next period. Therefore no alert is raised while an alert of the same kind is less
+# than one period old.
 _RAISE = """
 INSERT INTO provisioning_alert (stream_id, tenant_id, kind, fingerprint, period, facts, mailed_to, problem)
 SELECT s.id, s.tenant_id, %(kind)s, found.fingerprint,
@@ -70,9 +70,9 @@ _HELD = """
 SELECT '' AS fingerprint, jsonb_build_object('since', to_char(s.held_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS facts
 WHERE s.held_since IS NOT NULL
 """
-# Compares events skipped as "no such user" with all settled events of the last 24 hours. This detects a server whose filter finds no
-# users: without the alert, deletions would be skipped without an error, and the accounts would remain. If the first count reaches its
-# limit, the events are counted again without a limit, because a percentage needs the full number.
+# The statement compares the events that were skipped as "no such user" with all settled events of the last 24 hours. This detects a server
+# whose filter finds no users: without the alert, deletions would be skipped without an error, and the accounts would remain. If the first
+# count reaches its limit, the events are counted again without a limit, because a percentage needs the full number.
 _NOT_FOUND = f"""
 SELECT '' AS fingerprint, jsonb_build_object('count', counted.number, 'settled', settled.number, 'limit', %(percent)s::int) AS facts
 FROM (SELECT count(*) AS number FROM ({not_found.ROWS} LIMIT %(most)s) missing) missed

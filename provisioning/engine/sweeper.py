@@ -38,8 +38,8 @@ _TENANTS_BEHIND = f"""
 SELECT DISTINCT s.tenant_id FROM events_eventstream s JOIN events_head h ON h.tenant_id = s.tenant_id
 WHERE s.status = 'enabled' AND s.position < h.position AND s.tenant_id NOT IN ({STOPPED_TENANTS})
 """  # noqa: S608  (a constant)
-# Reads stream by stream, so that it never scans lanes of held or disabled streams. `statement_timestamp()` ends the scan of the index at
-# the first lane that is due later. An expired lease makes a lane due again.
+# The statement reads stream by stream, so that it never scans lanes of held or disabled streams. `statement_timestamp()` ends the scan of
+# the index at the first lane that is due later. An expired lease makes a lane due again.
 _DUE_LANES = f"""
 UPDATE provisioning_lane SET nudged_until = clock_timestamp() + make_interval(secs => %(nudged)s) WHERE id IN (
     SELECT due.id FROM events_eventstream s CROSS JOIN LATERAL (

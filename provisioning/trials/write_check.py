@@ -216,7 +216,7 @@ class WriteCheck:
 
 
 def _differences(sent: Any, stored: Any, place: str = "") -> list[str]:
-    """Return the paths at which `stored` differs from `sent`; additional attributes are ignored, additional list elements are not."""
+    """Return the paths at which `stored` differs from `sent`. Additional attributes are ignored; additional list elements are differences."""
     if isinstance(sent, Mapping):
         if not isinstance(stored, Mapping):
             return [place]

@@ -204,7 +204,7 @@ def test_a_preview_has_no_script_and_only_the_admin_can_frame_it(browser: Browse
     assert 'sandbox="allow-same-origin"' in browser.get(PAGE).content.decode()
 
 
-def test_a_preview_of_invalid_values_names_the_values(browser: Browser) -> None:
+def test_an_invalid_preview_shows_which_fields_are_invalid(browser: Browser) -> None:
     bad = {"colors__primary_button": "red;}", "page_background__background_image_url": 'https://a.test/x"); } body { display: none'}
     found = previewed(browser, **bad)
     assert found["address"] == ""

@@ -111,7 +111,7 @@ def test_a_request_without_a_valid_token_gets_401(tenant: Tenant, header: str | 
     assert (response["X-RateLimit-Limit"], response["X-RateLimit-Remaining"]) == ("60", "59")
 
 
-def test_a_missing_scope_gets_403_and_the_answer_names_a_sufficient_scope(tenant: Tenant) -> None:
+def test_a_request_without_the_scope_gets_403_with_the_sufficient_scopes(tenant: Tenant) -> None:
     status, body, _ = ask(tenant, events_token(tenant, "read:events"))
     assert status == 403
     assert body == {
@@ -122,7 +122,7 @@ def test_a_missing_scope_gets_403_and_the_answer_names_a_sufficient_scope(tenant
     }
 
 
-def test_a_method_for_which_its_view_names_no_scope_gets_500(tenant: Tenant, token: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_method_without_a_scope_gets_500(tenant: Tenant, token: str, caplog: pytest.LogCaptureFixture) -> None:
     status, body, _ = ask(tenant, token, "delete")
     assert (status, body["statusCode"]) == (500, 500)
     assert "names no scope for 'delete'" in caplog.text

@@ -350,7 +350,7 @@ def ids_of(tenant: Tenant, name: str) -> Ids:
 
 
 def _factor_ids(user: User) -> Ids:
-    """Return the ids of a second factor of the user, as each path names it."""
+    """Return the ids by which the paths identify a second factor of the user."""
     factor = EnrolledFactorFactory.create(user=user, kind=EnrolledFactor.Kind.TOTP)
     return {"method": f"{factor.kind}|{factor.device}", "enrollment": factor.device}
 

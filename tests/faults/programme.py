@@ -1,7 +1,7 @@
 """The order of a run of the fault tests, and its time limit: a pytest plugin of this folder.
 
-If `FAULT_MINUTES` limits a run, the order is random, and `FAULT_SEED` repeats it. A test starts only if enough time is left for it.
-So only short tests start near the end of a run. Several limited runs cover all tests.
+If `FAULT_MINUTES` limits a run, the order is random; a run with the same `FAULT_SEED` has the same order. A test starts only if enough time
+is left for it. So only short tests start near the end of a run. Several limited runs cover all tests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import pytest
 MINUTES_VARIABLE = "FAULT_MINUTES"
 SEED_VARIABLE = "FAULT_SEED"
 _SECONDS_PER_MINUTE = 60.0
-# Only tests that are expected to take at least this long measure how slow the machine is: the time of a shorter test varies too much.
+# A test is used to measure how slow the machine is only if it is expected to take at least this long: the time of a shorter test varies too
+# much.
 _ENOUGH_SECONDS = 10.0
 # The time for stopping the servers at the end of a run.
 _END_SECONDS = 5.0
@@ -44,7 +45,8 @@ def shuffled(items: list[pytest.Item], folder: Path) -> list[pytest.Item]:
 
 
 def process_began() -> float:
-    """Return the start of this process by the monotonic clock. A run starts its servers before it loads this plugin."""
+    """Return the start of this process by the monotonic clock. The time of a run begins here, because the servers of a run are started
+    before this plugin is loaded."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     ticks_since_boot = int(fields[19])
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks_since_boot / os.sysconf("SC_CLK_TCK")

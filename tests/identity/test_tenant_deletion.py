@@ -203,7 +203,7 @@ def test_the_deletion_waits_for_its_event_streams(tenant: Tenant, settings: Lazy
     assert Tenant.objects.get(pk=tenant.pk).status == "deleted"
 
 
-def test_the_deletion_reports_a_missed_deadline_of_its_streams_and_continues(tenant: Tenant) -> None:
+def test_a_deletion_continues_and_says_so_if_its_streams_miss_the_deadline(tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk))
     make_stream(tenant)
 

@@ -40,7 +40,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict, the test that detected the mutant or the reason why the mutant is broken, the time, and the output of pytest."""
+    """The verdict, the time and the output of pytest. `detail` names the test that detected the mutant, or says why the mutant is broken."""
 
     verdict: Verdict
     detail: str

@@ -1,6 +1,6 @@
 """The pages about a user and the audit log in a real browser, on wide and narrow screens and in both color schemes.
 
-The pages have no fault that axe finds, and a member can be added and removed with the keyboard.
+axe finds no fault in the pages, and a member can be added and removed with the keyboard.
 """
 
 from __future__ import annotations

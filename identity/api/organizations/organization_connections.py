@@ -1,4 +1,4 @@
-"""The connections of an organization. Two forms show the same rows: `.../enabled_connections` and `.../connections`."""
+"""The connections of an organization. The endpoints show them in two forms: `.../enabled_connections` and `.../connections`."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_an_ip_address_with_too_many_sign_ups_must_wait(login: Login) -> None:
     assert "Too many accounts" in answer.text
 
 
-def test_a_new_user_is_logged_in_immediately_and_the_event_names_the_client(login: Login) -> None:
+def test_a_new_user_is_logged_in_immediately_and_the_event_contains_the_client(login: Login) -> None:
     page = opened(login, "Sign up", login_hint="new@example.test")
     assert 'value="new@example.test"' in page.text
     answer = login.browser.post(SIGN_UP, {**page.fields(), "email": "new@example.test", "password": PASSWORD}, User_Agent="Test/2")

@@ -162,7 +162,7 @@ async def test_the_bytes_of_a_client_that_disconnects_are_freed() -> None:
     assert bodies.size == 0
 
 
-async def test_a_body_in_pieces_of_one_byte_counts_no_more_than_its_bytes() -> None:
+async def test_the_count_of_a_body_in_pieces_of_one_byte_is_the_number_of_its_bytes() -> None:
     bodies = UnreadBodies(most=500, most_per_address=500)
     sender = Sender(*[b"x"] * 500, is_whole=True)
     assert await read(bodies, sender, CUSTOMER) == b"x" * 500

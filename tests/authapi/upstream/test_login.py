@@ -437,7 +437,7 @@ def test_buttons_and_domains_select_among_the_connections_of_the_client(tenant: 
     assert (buttons(client), named_connection(client, "corp")) == ([], None)
 
 
-def test_the_login_page_names_known_providers_and_shows_their_logos(tenant: Tenant, provider: Provider) -> None:
+def test_the_login_page_shows_the_names_and_logos_of_known_providers(tenant: Tenant, provider: Provider) -> None:
     client = login_at(tenant, provider).client
     named = {"github": "", "apple": "", "oauth2": "", "facebook": "Our people"}
     for strategy, display_name in named.items():

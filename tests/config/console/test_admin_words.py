@@ -57,7 +57,7 @@ def test_a_list_begins_with_its_name_and_one_sentence(committed_db: None, tenant
     assert escape(ABOUT[label]) in page
 
 
-def test_an_audit_entry_names_the_ip_address_and_leaves_out_empty_fields(tenant: Tenant) -> None:
+def test_the_page_of_an_audit_entry_shows_the_ip_address_and_no_empty_fields(tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
     made = {"tenant_id": tenant.pk, "act_id": uuid4(), "kind": "act", "actor_kind": "staff", "actor_name": "ada", "act": "Exported"}
     bare, whole = (AuditEntry.objects.create(**made, **more) for more in ({}, {"ip": "192.0.2.7", "reason": "They left."}))

@@ -57,7 +57,7 @@ def test_few_requests_cause_no_report() -> None:
     assert minutes.reported()[-1][1] == 0.0
 
 
-def test_the_log_names_a_peer_that_sends_more_than_nine_tenths_of_the_requests(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_peer_that_sends_more_than_nine_tenths_of_the_requests_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         report("192.0.2.1", 0.9)
         assert not caplog.records

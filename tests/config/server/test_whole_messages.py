@@ -16,7 +16,7 @@ _HEADERS = [(b"content-type", b"application/json"), (b"content-length", b"4"), (
 
 
 async def _application(scope: MutableMapping[str, Any], receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
-    """Answer with four bytes, in one write if the path requests it. /odd has a header that contains a line break."""
+    """Answer with four bytes, in one write if the path requests it. The answer to `/odd` has a header that contains a line break."""
     headers = [*_HEADERS, *([(b"x-odd", b"a\r\nset-cookie: b")] if scope["path"] == "/odd" else [])]
     whole = scope["extensions"][BODY]() if scope["path"] == "/body" else None
     body = whole[:4] if whole is not None else b"true"

@@ -41,7 +41,7 @@ def test_no_master_is_returned_if_no_sentinel_answers() -> None:
         ([View(5, NEW, is_up=True), View(4, OLD, is_up=True), View(5, NEW, is_up=True)], True),
     ],
 )
-def test_the_third_sentinel_is_skipped_only_if_two_name_the_same_reachable_master(views: list[View], agreed: bool) -> None:
+def test_the_third_sentinel_is_skipped_only_if_two_sentinels_agree_on_a_reachable_master(views: list[View], agreed: bool) -> None:
     assert is_agreed(views, sentinels=3) is agreed
 
 

@@ -68,7 +68,7 @@ def test_a_deleted_role_is_not_found_and_a_second_deletion_gets_404(api: Managem
     assert missing.json == {"statusCode": 404, "error": "Not Found", "message": "The role does not exist."}
 
 
-def test_lists_have_filters_for_a_part_of_the_name_the_type_and_the_owner(api: Management, tenant: Tenant) -> None:
+def test_roles_can_be_filtered_by_name_by_type_and_by_owner(api: Management, tenant: Tenant) -> None:
     organization = make_organization(tenant)
     for name in ("Editor", "Reader"):
         make_role(tenant, name)
@@ -85,7 +85,7 @@ def test_lists_have_filters_for_a_part_of_the_name_the_type_and_the_owner(api: M
     assert (page["start"], page["limit"], page["total"], len(page["roles"])) == (0, 2, 3, 2)
 
 
-def test_a_request_assigns_all_of_its_roles_to_a_user_or_none(api: Management, tenant: Tenant, ada: User) -> None:
+def test_a_request_with_an_unknown_role_assigns_none_of_its_roles(api: Management, tenant: Tenant, ada: User) -> None:
     path = f"users/{segment(ada.user_id)}/roles"
     first, second = make_role(tenant), make_role(tenant)
     assert api.post(path, {"roles": [first.pk, UNKNOWN]}).status == 404

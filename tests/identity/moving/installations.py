@@ -34,7 +34,8 @@ def new_keys(prefix: str) -> dict[str, dict[str, str]]:
 
 
 class Target:
-    """Another installation. It has its own encryption key. Its other lists contain its own keys first, and then the keys of the source."""
+    """Another installation. It has its own encryption key. Its other lists of keys contain its own keys first, and then the keys of the
+    source."""
 
     def __init__(self, database: str) -> None:
         self.database = database

@@ -10,7 +10,7 @@ MUTANTS = (
         at="provisioning.engine.fairness:Rota.more_urgent",
         old="served_at.get(other, 0.0), place, other, key",
         new="0.0, place, other, key",
-        rule="Of several waiting streams, a worker process serves the stream that it has served least recently.",
+        rule="If several streams wait, a worker process serves the stream that it has served least recently.",
         tests=("tests/provisioning/engine/test_fairness.py",),
     ),
     Mutant(

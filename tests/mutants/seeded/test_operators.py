@@ -63,7 +63,7 @@ def test_every_area_has_forty_mutants_that_are_valid_python() -> None:
             ast.parse(change.applied(file_of(ROOT, module).read_text()))
 
 
-def test_every_area_names_tests_that_exist() -> None:
+def test_the_tests_of_every_area_exist() -> None:
     assert [test for area in AREAS for test in area.tests if not (ROOT / test).is_file()] == []
 
 

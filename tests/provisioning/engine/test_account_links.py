@@ -247,7 +247,7 @@ def test_the_lock_that_a_killed_worker_has_on_an_account_expires(tenant: Tenant,
         assert AccountLock.objects.filter(tenant_id=tenant.pk, until__gt=timezone.now()).exists()
 
 
-def test_more_than_five_deletions_in_an_hour_proven_only_by_a_name_hold_the_stream(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_sixth_deletion_in_an_hour_proven_only_by_a_name_holds_the_stream(tenant: Tenant, database_connection: Connection) -> None:
     def answer(request: Any) -> bytes:
         if request.filter.startswith("externalId"):
             return scim_error(400, "invalidFilter")

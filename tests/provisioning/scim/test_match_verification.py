@@ -17,7 +17,8 @@ CHANGES = ["user.updated", "user.deleted"]
 
 
 def over(users: list[dict[str, Any]], matching: Any) -> Handler:
-    """Return a server with `users`. It finds users with `matching(attribute, value, user)`, and answers writes without making them."""
+    """Return a server with `users`. It finds users with `matching(attribute, value, user)`. It answers writes with success, and stores
+    nothing."""
 
     def answer(request: Received) -> Wire:
         if request.verb == "GET":

@@ -54,7 +54,7 @@ def refused(login: SamlLogin, response: Any) -> str:
 # The request.
 
 
-def test_the_request_names_this_service_and_the_address_for_the_response(login: SamlLogin) -> None:
+def test_the_request_contains_our_entity_id_and_the_address_for_the_response(login: SamlLogin) -> None:
     request, state = login.leave()
     assert request.findtext(qualified(SAML, "Issuer")) == login.entity_id
     assert (request.get("AssertionConsumerServiceURL"), request.get("ProtocolBinding")) == (login.acs, POST)

@@ -53,7 +53,7 @@ def why(raw: bytes, wanted: Expected | None = None, **more: Any) -> str:
     return refused.value.detail
 
 
-def test_a_valid_response_names_the_user_and_how_long_its_id_is_stored() -> None:
+def test_the_user_and_the_storage_time_of_the_id_are_read_from_a_valid_response() -> None:
     found = judged(answer(assertion_id="_a").raw)
     statement = found.assertion.statement
     assert (found.assertion.id, statement.issuer, statement.session_index) == ("_a", ENTITY_ID, "_session-1")
@@ -81,11 +81,11 @@ def test_an_encrypted_assertion_is_decrypted_and_must_still_be_signed() -> None:
     assert judged(unsigned.raw, keys=[mine.private]).assertion.id
 
 
-def test_the_error_for_an_assertion_encrypted_with_another_key_names_our_metadata() -> None:
+def test_the_error_for_an_assertion_encrypted_with_another_key_contains_our_metadata_url() -> None:
     assert "/samlp/metadata" in why(answer(encrypts_for=OTHER.certificate).raw, keys=[SIGNING.private])
 
 
-def test_the_error_for_another_signing_key_names_the_certificate_in_the_message() -> None:
+def test_the_error_for_another_signing_key_contains_the_certificate_of_the_message() -> None:
     with pytest.raises(UnknownSigner) as refused:
         judged(answer(key=OTHER).raw)
     assert "other.example.test" in refused.value.detail
@@ -146,7 +146,7 @@ def test_an_unsolicited_response_may_not_name_a_request() -> None:
     assert "did not begin in this browser" in why(answer().raw, expected(request_id=None))
 
 
-def test_any_issuer_is_accepted_if_the_connection_names_none() -> None:
+def test_any_issuer_is_accepted_if_the_connection_has_no_issuer() -> None:
     assert judged(answer(issuer="urn:any", response_issuer=None).raw, expected(issuer="")).assertion.id
 
 

@@ -111,7 +111,7 @@ def test_a_saml_2_token_must_have_a_valid_bearer_confirmation(ends: datetime) ->
     assert "SubjectConfirmation" in why(token(is_saml2=True, change=confirm))
 
 
-def test_the_error_for_a_token_of_an_unknown_key_names_the_key() -> None:
+def test_the_error_for_a_token_of_an_unknown_key_contains_its_certificate() -> None:
     with pytest.raises(UnknownSigner) as refused:
         judged(token(key=OTHER))
     assert "other.example.test" in refused.value.detail
@@ -138,7 +138,7 @@ def test_an_invalid_response_is_refused(result: str) -> None:
 # Options and metadata.
 
 
-def test_a_connection_names_ad_fs_by_its_host_or_by_its_metadata_document() -> None:
+def test_the_option_for_ad_fs_is_a_host_or_the_url_of_a_metadata_document() -> None:
     path = "/FederationMetadata/2007-06/FederationMetadata.xml"
     assert read_options("adfs", {"adfs_server": "adfs.example.test"}).metadata_url == f"https://adfs.example.test{path}"
     assert read_options("adfs", {"adfs_server": "https://adfs.example.test/"}).metadata_url == f"https://adfs.example.test{path}"
@@ -216,7 +216,7 @@ def come_back(login: SamlLogin, sent: dict[str, str], **changes: Any) -> Any:
     return login.browser.post("/login/callback", {"wa": "wsignin1.0", "wresult": result, "wctx": sent["wctx"]})
 
 
-def test_the_request_names_our_realm_and_the_address_for_the_answer(login: SamlLogin) -> None:
+def test_the_request_contains_our_realm_and_the_address_for_the_answer(login: SamlLogin) -> None:
     sent = leave(login, login_hint="ada@corp.example.test", prompt="login")
     assert (sent["wa"], sent["wtrealm"], sent["wreply"]) == ("wsignin1.0", login.entity_id, f"{login.base}login/callback")
     assert (sent["wfresh"], sent["username"]) == ("0", "ada@corp.example.test")

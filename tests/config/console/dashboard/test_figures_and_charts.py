@@ -97,7 +97,7 @@ def test_the_figures_count_the_rows_of_the_tenant(
     assert shown["Oldest due delivery"].startswith("5 min")
 
 
-def test_the_platform_page_counts_the_rows_of_every_tenant(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_figures_of_the_platform_count_the_rows_of_every_tenant(tenant: Tenant, database_connection: Connection) -> None:
     operator = browser_of(new_staff(None))
     before = int(figures(operator)["Events"].value.replace(",", ""))
     for _ in range(3):
