@@ -170,7 +170,7 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
 
     def create(self, request: HttpRequest, form: Any) -> EdgeKey:
         domain = form.cleaned_data["domain"]
-        # The secret is kept for the response to this request only: a Django message would be stored until the next page.
+        # Keep the secret only for the response to this request: a Django message would store the secret until the next page.
         request._new_key = edge_keys.renew_edge_key(tenant_id=domain.tenant_id, domain_id=domain.pk)  # type: ignore[attr-defined]
         return EdgeKey.objects.of(domain.tenant_id).select_related("domain").get(domain=domain)
 

@@ -165,7 +165,7 @@ def _audiences(audience: str) -> dict[str, str]:
 
 
 def _places(callback: SplitResult) -> dict[str, str]:
-    """Return the values of a program that serves the callback: its port, its first page, its file, and a sentence for its user."""
+    """Return the values for a program that serves the callback: port, first page, file, and a sentence for the user of the program."""
     is_local = is_loopback(callback)
     port = (callback.port or 80) if is_local else _OWN_PORT
     path = callback.path or "/"

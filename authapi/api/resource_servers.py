@@ -1,4 +1,4 @@
-"""Resource servers, which are the APIs that tokens are for: `/resource-servers`, `/resource-servers/{id or identifier}`."""
+"""Resource servers (the APIs for which tokens are issued): `/resource-servers`, `/resource-servers/{id or identifier}`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class OAuthCase(Case):
     BEARER_LACKS_SCOPE = 403, "insufficient_scope", "The access token lacks the scope {scope}."
     # An error of the authorization endpoint. It is shown on a page, because no redirect URI is trusted yet (RFC 6749, 4.1.2.1).
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
-    # For a client that authenticates in a request from a web page.
+    # This error is for a client that authenticates in a request from a web page.
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
     # RFC 9449, 5 and 8. Clients compare the second text.
     INVALID_DPOP_PROOF = 400, "invalid_dpop_proof", "{reason}"
@@ -62,7 +62,7 @@ class OAuthCase(Case):
     # RFC 9101, 6. The error is shown on a page, or sent to a client that pushes the request.
     INVALID_REQUEST_OBJECT = 400, "invalid_request_object", "The request object cannot be used. {reason}"
     REQUEST_KEYS_UNAVAILABLE = 503, "temporarily_unavailable", "The keys of the client cannot be read right now. Try again."
-    # For logins that cannot use request objects, such as a login that a provider began.
+    # This error is for logins that cannot use request objects, such as a login that a provider began.
     REQUEST_OBJECT_NOT_SUPPORTED = 400, "request_not_supported", "A request object cannot be used in this login."
     REQUEST_URI_NOT_SUPPORTED = 400, "request_uri_not_supported", "The parameter request_uri is not supported."
     # An unknown, expired or used request, and a request of another client get the same error (RFC 9126, 4). The error is shown on a page,

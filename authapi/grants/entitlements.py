@@ -26,7 +26,8 @@ _REMEMBERED_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Entitlement:
-    """The audience as the token names it, the API, every scope that the client may have, and the client grant that allows these scopes."""
+    """What a client may have at one API: `audience` as it is written into the token, every scope, and the client grant that allows these
+    scopes."""
 
     audience: str
     resource: ApiResource

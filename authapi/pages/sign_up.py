@@ -143,7 +143,8 @@ def _field(login: Login, name: str, value: str, *, is_only: bool, is_required: b
 
 
 def _without_password(connection: Connection, values: dict[str, str]) -> list[Problem]:
-    """Return the problems of a form whose password is empty: every missing or malformed value, so that the user can correct all at once."""
+    """Return the problems of a form whose password is empty: every missing or malformed value, so that the user can correct all values at
+    once."""
     wanted = demands(connection.options)
     wrong = [name for name in IDENTIFIERS if wanted[name] is Demand.REQUIRED and not values[name]]
     if values["email"] and email_problem(values["email"]):

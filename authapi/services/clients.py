@@ -220,7 +220,8 @@ def _check_front_channel(client: Client) -> None:
 
 
 def _check_own_api(client: Client) -> None:
-    """Check the setting by which a client is itself an API: the API must exist, and the client must be able to be an API.
+    """Check the setting that makes a client an API: the API must exist, and the client must authenticate and have the type
+    `resource_server`.
 
     Such a client may exchange only access tokens whose audience is its API.
     """
@@ -228,7 +229,7 @@ def _check_own_api(client: Client) -> None:
     if not identifier:
         return
     if client.app_type != "resource_server" or client.is_public:
-        raise Invalid({"resource_server_identifier": ["Only a client of the type resource_server that authenticates is an API."]})
+        raise Invalid({"resource_server_identifier": ["A client that is an API must authenticate and have the type resource_server."]})
     if not ApiResource.objects.of(client.tenant_id).filter(identifier=identifier, is_system=False).exists():
         raise Invalid({"resource_server_identifier": ["The resource server does not exist."]})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Proven:
-    """A verified login: its claims, named as in OpenID Connect, and the data that ends the login at the provider later."""
+    """A verified login: its claims, named as in OpenID Connect, and the data with which a logout later ends the login at the provider."""
 
     claims: Mapping[str, Any]
     userinfo: Mapping[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The cost of admin pages over many rows: lists, groups of dead letters, start pages; at 10,000 rows and up to a million."""
+"""Measures the cost of admin pages for 10,000 to one million rows: lists, groups of dead letters, and start pages."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ QUICK = Sizes(
 
 
 def fan_out(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
-    """Publish one event after another, to one channel after another. Return the processor time per delivered frame.
+    """Publish one event at a time, to each channel in turn. Return the processor time per delivered frame.
 
     The processor time of the idle server is measured first and subtracted. Otherwise the idle time during a slow publish would
     count as the cost of frames.
@@ -150,7 +150,7 @@ def connects(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -
 def idle(start: Starter, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
     """Measure the memory per open stream of a new server, and the server's processor time while no event is published."""
     with start() as subject:
-        # Open a few streams first, which allocate memory that all later streams share.
+        # Open a few streams first, because the first streams allocate memory that all later streams share.
         with open_streams(subject, programs, _WARM_UP) as reader:
             subject.publish(0, sizes.numbers.take())
             _delivered(reader, _WARM_UP.each)

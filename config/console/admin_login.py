@@ -23,8 +23,8 @@ from identity.models import Staff, Tenant
 FAILURES_PER_ACCOUNT_AND_ADDRESS = 10
 FAILURES_PER_DEVICE = 10
 FAILURES_PER_ADDRESS = 100
-# This limit is for all IP addresses together, against guesses from many of them.
-# A failed login from a known device does not count for this limit, and the limit does not refuse logins from known devices.
+# This limit is for all IP addresses together. It limits an attacker who guesses from many IP addresses. A failed login from a known device
+# does not count for this limit, and the limit does not refuse logins from known devices.
 FAILURES_PER_ACCOUNT = 100
 WINDOW_SECONDS = 900
 _WRONG = "Wrong email address or password."
@@ -48,7 +48,7 @@ class StaffLoginForm(AdminAuthenticationForm):
         return ValidationError(_WRONG, code="invalid_login")
 
     def confirm_login_allowed(self, user: Any) -> None:
-        """Refuse the admins of a suspended tenant with the same message as a wrong password."""
+        """Refuse the admins of a suspended tenant with the message for a wrong password."""
         super().confirm_login_allowed(user)
         if not may_enter(user):
             raise self.get_invalid_login_error()

@@ -41,7 +41,8 @@ def read_wanted(query: bytes, last_event_ids: Iterable[bytes], *, known_types: S
     if start is not None and len(start) > MAX_FROM_LENGTH:
         raise InvalidQuery(f"The parameter `from` has more than {MAX_FROM_LENGTH} characters.")
     header = _last_event_id(last_event_ids)
-    # A client that reconnects repeats its first query and adds the header, so `from` and `from_timestamp` conflict only without the header.
+    # A client that reconnects repeats its first query and adds the header, so `from` and `from_timestamp` conflict only in a request
+    # without the header.
     if header is not None:
         return Wanted(header, None, types)
     if start is not None and moment is not None:

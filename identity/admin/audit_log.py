@@ -208,7 +208,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
 
     @admin.display(description="Object")
     def object_page(self, row: AuditEntry) -> str:
-        """Return the name of the object, linked to its page if it has one and the entry is not about its deletion."""
+        """Return the name of the object. It is a link if the object has a page and the entry is not about the deletion of the object."""
         text = f"{self._type_in_words(row.object_type)} {self._text_of(row)}"
         try:
             place = reverse(f"{self.admin_site.name}:{row.object_type.replace('.', '_')}_change", args=(quote(row.object_id),))

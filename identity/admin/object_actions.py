@@ -1,4 +1,5 @@
-"""Actions on the page of one row. Each opens a page that explains the effect, or a form on a tab. Only a submitted form runs the action."""
+"""Actions on the page of one row. Each action opens a page that explains its effect, or a form on a tab. Only a submitted form runs the
+action."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
     events_tab: str = "Events"
     # Whether the menu has a link to the changes of the row in the audit log.
     has_history: bool = True
-    # The field with the public identifier of the row, which the page shows with a button that copies it.
+    # The field with the public identifier of the row. The page shows the identifier with a button that copies it.
     id_field: str = ""
 
     def __init__(self, model: type[Row], admin_site: Any) -> None:

@@ -49,7 +49,7 @@ _LDAP = re.compile(r"\{([A-Za-z0-9]+)\}([A-Za-z0-9+/=]+)")
 
 
 class Unusable(ValueError):
-    """A description against which no password can be verified: a code from a closed list, a message, and the member."""
+    """No password can be verified against a description. `code` is from a closed list; `path` is the invalid member."""
 
     def __init__(self, code: str, message: str, path: str) -> None:
         super().__init__(message)

@@ -115,7 +115,7 @@ class _Reader:
         1. AND makes the terms on both sides required. OR, or no operator, leaves these terms optional.
         2. `+` requires a term; `-` and NOT prohibit a term.
         3. All required terms must match and no prohibited term may match. Without a required term, one optional term must match.
-        Prohibited terms alone match all other users, as in Elasticsearch.
+        If all terms are prohibited, the level matches every user whom no term matches, as in Elasticsearch.
         """
         required: list[Clause] = []
         optional: list[Clause] = []

@@ -216,7 +216,8 @@ class WriteCheck:
 
 
 def _differences(sent: Any, stored: Any, place: str = "") -> list[str]:
-    """Return the paths at which `stored` differs from `sent`. Additional attributes are ignored; additional list elements are differences."""
+    """Return the paths at which `stored` differs from `sent`. Additional attributes are ignored, but additional list elements are
+    differences."""
     if isinstance(sent, Mapping):
         if not isinstance(stored, Mapping):
             return [place]

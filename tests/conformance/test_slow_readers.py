@@ -15,7 +15,8 @@ from tests.conformance.web_process import SERVERS, WebProcess, web_process
 
 DEADLINE_SECONDS = 2.0
 READERS = 6
-# The most streams that a tenant can open. The test can open this number again only after every blocked client was disconnected.
+# The maximum number of streams that a tenant can open. The test can open this number again only after every blocked client was
+# disconnected.
 SLOTS = 8
 # Memory limit in bytes per blocked client: up to 256 KiB of the service, and the buffers of the web server.
 BYTES_PER_READER = 1024 * 1024

@@ -59,7 +59,7 @@ def load_per_core() -> float:
 
 
 def tested_nothing(*, found: int, started: int) -> bool:
-    """Report whether the run has a time limit, found fault tests, and had time to start none of them."""
+    """Report whether the run has a time limit and found fault tests, but had no time to start any of them."""
     return limit_seconds() is not None and found > 0 and started == 0
 
 
@@ -73,7 +73,8 @@ class Budget:
     _taken: float = 0.0
 
     def slowness(self, load: float) -> float:
-        """Return how many times slower than an idle machine this machine is, estimated from the tests of this run and the load per core."""
+        """Return by which factor this machine is slower than an idle machine, estimated from the tests of this run and the load per core.
+        """
         measured = self._taken / self._expected if self._expected >= _ENOUGH_SECONDS else 1.0
         return max(1.0, measured, load)
 

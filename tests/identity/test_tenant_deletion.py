@@ -106,7 +106,8 @@ def test_the_rows_of_a_tenant_are_deleted_in_the_documented_order_with_their_eve
         "organization.member.deleted",
         "organization.connection.removed",
         "organization.deleted",
-        # With a connection, its groups are deleted first, and then its users. The memberships of a user are deleted before the user.
+        # When a connection is deleted, its groups are deleted first, and then its users. The memberships of a user are deleted before the
+        # user.
         "group.member.deleted",
         "group.deleted",
         "group.member.deleted",

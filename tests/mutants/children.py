@@ -40,7 +40,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict, the time and the output of pytest. `detail` names the test that detected the mutant, or says why the mutant is broken."""
+    """The verdict, the time and the output of pytest. `detail` is the test that detected the mutant, or the reason why it is broken."""
 
     verdict: Verdict
     detail: str

@@ -1,4 +1,4 @@
-"""The pages about a user and the audit log in a real browser, on wide and narrow screens and in both color schemes.
+"""The pages about a user and the pages of the audit log in a real browser, on wide and narrow screens and in both color schemes.
 
 axe finds no fault in the pages, and a member can be added and removed with the keyboard.
 """

@@ -64,7 +64,7 @@ def test_1_changing_and_deleting_one_user_does_not_change_another_user_of_the_co
 def test_1_a_server_that_treats_a_filter_as_a_pattern_gets_no_write_to_a_foreign_account(
     server: RealServer, relay: Relay, front: MisbehavingServer, event_type: str
 ) -> None:
-    """The server answers a lookup with all users whose keys have the same beginning, as scimgateway does."""
+    """The server answers a lookup with all users whose keys have the same prefix as the requested key, as scimgateway does."""
     for name in "ac":
         server.add(externalId=f"auth0|{name}", userName=name)
     strangers = server.users()

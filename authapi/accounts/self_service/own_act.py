@@ -77,7 +77,8 @@ class OwnAct:
 def own_act(
     label: str, *, before: Callable[[OwnAct], None] | None = None
 ) -> Callable[[Callable[Concatenate[OwnAct, User, Params], Result]], Callable[Concatenate[OwnAct, Params], Result]]:
-    """Run a function in one transaction with the user as the actor and the row of the user locked. The function gets the act and the user.
+    """Make a function run in one transaction, with the user as the actor and the row of the user locked. The function gets the act and the
+    user.
 
     `label` names the act in the audit log; events name the client of the account page. `before` acquires locks that must precede the lock
     of the user. Raises `RequestRefused` if the session of the act has ended in the meantime.

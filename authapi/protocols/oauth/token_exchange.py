@@ -13,7 +13,8 @@ from authapi.upstream.subject_tokens import logged_in_by_token
 
 
 class TokenExchangeGrant(TokenGrant):
-    """Exchanges an access token of this service for a token for the next API, or a token of an external issuer for a user's tokens."""
+    """Issues a token for the next API if the client sends an access token of this service, and the tokens of a user if it sends a token of
+    an external issuer."""
 
     name = "urn:ietf:params:oauth:grant-type:token-exchange"
 

@@ -45,8 +45,8 @@ def saml_provider(connection: Connection) -> SamlProvider:
 def renewed_provider(connection: Connection) -> SamlProvider | None:
     """Return the provider with freshly fetched metadata, for a signature with an unknown key. Raises `UpstreamFailed`.
 
-    The provider may have changed its key since the last scheduled fetch. None if the options have no metadata address, or have
-    certificates of their own, or if the metadata was fetched recently.
+    The provider may have changed its key since the last scheduled fetch. Return None in three cases: the options have no metadata address,
+    the options contain certificates, or the metadata was fetched recently.
     """
     options = options_of(connection)
     if not options.metadata_url or options.certificates:

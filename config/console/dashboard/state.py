@@ -74,8 +74,8 @@ def counted(count: int) -> str:
 
 
 def _counts(viewer: Viewer) -> dict[str, int]:
-    """Return the number of rows of each model that the account may list. Each number has a maximum."""
-    # These orders let PostgreSQL count with an index: stream and time for all tenants; tenant, state and id for one tenant.
+    """Return the number of rows of each model that the account may list. Each count stops at a maximum."""
+    # The order of the rows lets PostgreSQL count with an index: by stream and time for all tenants; by tenant, state and id for one tenant.
     letters = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).order_by("stream_id", "created_at")
     if viewer.tenant_id:
         rows: dict[str, QuerySet[User] | QuerySet[DeadLetter] | QuerySet[Tenant] | QuerySet[Outbox] | QuerySet[Staff]] = {

@@ -61,7 +61,7 @@ class Tail:
         self.tenant_id = tenant_id
         self.epoch = bounds.epoch
         self.heard = bounds.head
-        # The time at which this process first learned of events that it has not read yet, in Unix seconds.
+        # The time, in Unix seconds, at which this process first learned of events that it has not read yet.
         self.heard_at = time.time()
         self.ring = Ring(bounds.head)
         self.sealer = sealer

@@ -52,7 +52,7 @@ from tests.factories.models.identity import EnrolledFactorFactory
 from tests.factories.sign_in import PASSWORD, session_of, web_client
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates" / "hosted"
-# Partial templates, and templates that are rendered here without a request, with the values that their views pass.
+# `COMPONENTS` are parts of pages. `ALONE` are templates that are rendered here without a request, with the values that their views pass.
 COMPONENTS = {"base.html", "back_to_application.html", "errors.html", "form_of_login.html"}
 ALONE: dict[str, dict[str, Any]] = {
     "connection_test.html": {"is_success": True},

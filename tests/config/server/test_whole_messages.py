@@ -1,4 +1,4 @@
-"""Ordinary responses are written in one write, with the same bytes as in two writes, on real sockets."""
+"""On real sockets, an ordinary response is sent in one write, with the same bytes as in two writes."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:put_off",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that has lost its claim of a lane does not put off the delivery that another worker has claimed.",
+        rule="A worker that has lost its claim of a lane does not postpone the delivery that another worker has claimed.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -66,7 +66,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:give_back",
         old="_require_lease(claim)",
         new="pass",
-        rule="A worker that gives its claim of a lane back after it has lost the claim does not end the claim of another worker.",
+        rule="If a worker gives back a claim of a lane that it has already lost, the claim of another worker does not end.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -93,7 +93,7 @@ MUTANTS = (
         at="provisioning.engine.lane_rows:_CLAIM",
         old=" AND d.series_attempts < %(most)s",
         new="",
-        rule="An event that kills every worker that runs its delivery becomes a dead letter.",
+        rule="If an event kills every worker that runs its delivery, the event becomes a dead letter.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -136,7 +136,7 @@ MUTANTS = (
         at="provisioning.engine.lanes:claim_named",
         old="return None if lane.is_leased else NotDue(lane.due_in)",
         new="pass",
-        rule="A worker that requests one specific lane cannot claim it while another worker has the lane or the lane is paused.",
+        rule="A worker that requests one specific lane cannot claim this lane while another worker has it, or while it is paused.",
         tests=("tests/provisioning/engine/test_lanes.py",),
     ),
     Mutant(
@@ -353,7 +353,7 @@ MUTANTS = (
         at="provisioning.engine.delivering:run_claim",
         old="not is_skipped or claim.is_deletion",
         new="not is_skipped",
-        rule="A skipped deletion is stored as written, so that an older event that is redelivered never creates the account again.",
+        rule="A skipped deletion is stored as written, so the redelivery of an older event never creates the account again.",
         tests=(
             "tests/provisioning/engine/test_redelivery.py",
             "tests/provisioning/engine/test_delivering.py",

@@ -187,7 +187,7 @@ def test_postponed_deliveries_get_times_one_after_another_within_a_limited_time(
             pace(action).take("GET", 1.0)
         turns.append(PaceRow.objects.get(pk=action.pk).promised_until)
 
-    # A delivery sends two requests, a lookup and a write. With a limit of one request per second, it gets two seconds.
+    # A delivery sends two requests, a lookup and a write. With a limit of one request per second, each delivery gets two seconds.
     assert {later - earlier for earlier, later in pairwise(turns)} == {timedelta(seconds=2)}
     PaceRow.objects.filter(pk=action.pk).update(promised_until=timezone.now() + timedelta(days=3))
     with pytest.raises(NoTurn) as refused:

@@ -1,4 +1,5 @@
-"""Tokens of other issuers that log users in: accepted tokens, the user that a token names, and one-time use."""
+"""Tokens of other issuers that log users in: which tokens are accepted, which user a token identifies, and how often a token can be used.
+"""
 
 from __future__ import annotations
 

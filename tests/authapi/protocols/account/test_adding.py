@@ -1,4 +1,4 @@
-"""Adding second factors and passkeys at the account page: in one session, after a new proof, and only with a confirmed factor."""
+"""A second factor or a passkey is added at the account page in one session, after a new proof, and only if the factor is confirmed."""
 
 from __future__ import annotations
 

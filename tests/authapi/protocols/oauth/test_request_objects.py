@@ -366,7 +366,7 @@ def test_json_members_of_the_request_object_are_json_objects_and_not_texts(login
     forget_all()
     details, claims = [{"type": "payment", "amount": 7}], {"id_token": {"name": None}}
     signed = request_object(login, authorization_details=details, claims=claims, resource=["urn:bank"])
-    # Parameters outside the request object are ignored, such as a higher amount or another claim.
+    # Parameters outside the request object, such as a higher amount or another claim, are ignored.
     beside = {"authorization_details": json.dumps([{"type": "payment", "amount": 8}]), "claims": "[]"}
     page = login.browser.follow(login.log_in(go(login, signed, **beside)))
     assert "Pay <strong><bdi>7</bdi></strong>." in page.body.decode()

@@ -16,7 +16,7 @@ Begin = Callable[..., SocialLogin]
 
 @pytest.fixture
 def at(tenant: Tenant, settings: Settings) -> Iterator[Begin]:
-    """Return a function that starts a provider of a strategy, sets `PROVIDER_ADDRESSES` to its URLs, and creates a login at it."""
+    """Return a function that starts a provider of a strategy, sets `PROVIDER_ADDRESSES` to its URLs, and creates a login there."""
     metadata.documents.clear()
     with ExitStack() as running:
 

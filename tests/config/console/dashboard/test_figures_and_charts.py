@@ -28,8 +28,8 @@ from tests.factories.identity import make_user
 from tests.factories.models.identity import ConnectionFactory
 from tests.factories.models.provisioning import DeadLetterFactory, DeliveryFactory, LaneFactory
 
-# Most queries of the start page of one tenant: 3 for session, account and tenant, 13 for figures, charts and health, and the rest for
-# the first steps and the newest events.
+# The maximum number of queries of the start page of one tenant: 3 for session, account and tenant, 13 for figures, charts and health, and
+# the rest for the first steps and the newest events.
 MOST_QUERIES = 20
 
 
