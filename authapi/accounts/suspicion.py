@@ -74,7 +74,7 @@ def suspicion_values(row: TenantSettings | None) -> dict[str, Any]:
 
 
 def is_suspicious(tenant_id: str, ip: str, stage: str) -> bool:
-    """Tell whether an IP address is refused because it has no attempts left at a stage. Uses up no attempt. If no attempt is left, records
+    """Tell whether an IP address is refused because it has no attempts left at a stage. Uses up no attempt. If no attempt is left, stores
     the block."""
     rules = remembered_suspicion.get(tenant_id)
     if not _applies(rules, ip) or rules.buckets[stage].has_one(tenant_id, counted_address(ip)):
@@ -98,7 +98,7 @@ def rate_of_suspicious(tenant_id: str, stage: str) -> Rate:
 
 
 def is_address_blocked(tenant_id: str, ip: str) -> bool:
-    """Tell whether an IP address is refused at any stage now. Records nothing."""
+    """Tell whether an IP address is refused at any stage now. Stores nothing."""
     rules = remembered_suspicion.get(tenant_id)
     owner = (tenant_id, counted_address(ip))
     return rules.blocks and _applies(rules, ip) and not all(bucket.has_one(*owner) for bucket in rules.buckets.values())
@@ -131,7 +131,7 @@ def _applies(rules: Suspicion, ip: str) -> bool:
 
 @unit_of_work
 def _note_block(tenant_id: str, address: str, stage: str, rules: Suspicion) -> None:
-    """Record the block for administrators, and notify administrators of a new block."""
+    """Store the block for administrators, and notify the administrators if the block is new."""
     now = timezone.now()
     shown = {"last_refused_at": now, "ends_at": now + timedelta(seconds=rules.buckets[stage].seconds), "is_refused": rules.blocks}
     rows = AddressBlock.objects.of(tenant_id).filter(address=address, stage=stage)

@@ -28,7 +28,7 @@ _REPLAYED = "A device code was used again: everything issued for it was revoked.
 class _Waiting:
     """The reason why the device gets no tokens.
 
-    This reason is returned, not raised, because the transaction that records the poll must commit.
+    This reason is returned, not raised, because the transaction that stores the poll must commit.
     """
 
     case: DeviceCase
@@ -65,7 +65,7 @@ def _exchanged(request: TokenRequest, client: Client, device_code: str) -> Grant
     if row is None or row.application_id != client.pk:
         return _Waiting(DeviceCase.INVALID_CODE, is_proof=False)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A stolen code is worthless without the key. A poll without the key is not recorded. Otherwise polls of an attacker would count as
+        # A stolen code is worthless without the key. A poll without the key is not stored. Otherwise polls of an attacker would count as
         # polls of the device, and the device would get `slow_down`.
         return _Waiting(DeviceCase.WRONG_DPOP_KEY, is_proof=False)
     if row.used_at is not None:

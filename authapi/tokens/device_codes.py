@@ -121,7 +121,7 @@ def why_over(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
 
 
 def why_waiting(row: DeviceGrant, *, now: datetime) -> DeviceCase | None:
-    """Return why the device gets no tokens; None if a user has allowed the device. Records the poll. The caller holds the lock of the row.
+    """Return why the device gets no tokens; None if a user has allowed the device. Stores the poll. The caller must have locked the row.
 
     The expiry is reported once (contract, 2.11): later polls get the same answer as an unknown device code.
     """
@@ -167,7 +167,7 @@ def approve_device(tenant_id: str, key: int, approval: Approval) -> None:
 
 @unit_of_work
 def deny_device(tenant_id: str, key: int) -> None:
-    """Record that a user has denied the device its tokens. Raises `RequestRefused` as `approve_device` does."""
+    """Store that a user has denied the device its tokens. Raises `RequestRefused` in the same cases as `approve_device`."""
     row = _locked(tenant_id, key)
     _require_open(row)
     row.status = DeviceGrant.DENIED

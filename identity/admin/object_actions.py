@@ -96,7 +96,7 @@ def button(name: str, label: str, url: str, *, is_dangerous: bool = False) -> di
 
 @unit_of_work
 def _run_and_note(request: HttpRequest, row: Any, action: ObjectAction, values: dict[str, Any]) -> str | HttpResponse:
-    """Run the action. Record it in the same transaction unless a change of the row is recorded already."""
+    """Run the action. In the same transaction, write an audit entry about it, unless the change of a row has already caused an entry."""
     noted, before = copy(row), image_of(row)
     done = action.run(request, row, values)
     if not is_noted(noted):

@@ -95,7 +95,7 @@ def test_invalid_branding_stays_in_the_form_and_is_not_saved(browser: Browser, t
     assert not any(branding_of(tenant.pk).values())
 
 
-def test_a_message_reports_a_corrected_color(browser: Browser) -> None:
+def test_a_message_shows_a_corrected_color(browser: Browser) -> None:
     page = browser.post(PAGE, form_of(browser, colors__success="#13a688"), follow=True).content.decode()
     assert page.count("#13a688 on #ffffff has a contrast of 3.0:1; 4.5:1 is needed. The pages show #") == 2
 

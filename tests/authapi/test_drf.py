@@ -182,7 +182,7 @@ def test_every_error_has_the_same_format(
     assert "X-RateLimit-Reset" in response
 
 
-def test_an_invalid_body_names_the_property(tenant: Tenant, token: str) -> None:
+def test_the_error_for_an_invalid_body_contains_the_property(tenant: Tenant, token: str) -> None:
     status, body, _ = ask(tenant, token, "post", {"email": "nobody"})
     assert status == 400
     assert body["errorCode"] == "invalid_body"

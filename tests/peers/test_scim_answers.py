@@ -129,7 +129,7 @@ IN_ITS_PLACE = {
 
 @pytest.mark.parametrize("upsert", [False, True])
 @pytest.mark.parametrize("said", IN_ITS_PLACE)
-def test_7_an_update_to_which_an_intermediary_responds_fails(
+def test_7_an_update_fails_if_an_intermediary_responds_to_it(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str, upsert: bool
 ) -> None:
     run_event(server.base_url)
@@ -142,7 +142,7 @@ def test_7_an_update_to_which_an_intermediary_responds_fails(
 
 
 @pytest.mark.parametrize("said", [name for name in IN_ITS_PLACE if name != "a SCIM 404"])
-def test_7_a_deletion_to_which_an_intermediary_responds_fails(
+def test_7_a_deletion_fails_if_an_intermediary_responds_to_it(
     server: RealServer, relay: Relay, front: MisbehavingServer, said: str
 ) -> None:
     run_event(server.base_url)
@@ -157,7 +157,7 @@ def in_two_minutes() -> str:
 
 
 @pytest.mark.parametrize(("value", "asked"), [("120", 120), (in_two_minutes, 120), (str(10**9), 24 * 3600)], ids=["120", "date", "10^9"])
-def test_9_the_attempt_fails_with_the_waiting_time_that_the_server_requests(
+def test_9_the_attempt_fails_with_the_waiting_time_for_which_the_server_asks(
     server: RealServer, relay: Relay, front: MisbehavingServer, value: str | Callable[[], str], asked: float
 ) -> None:
     said = value if isinstance(value, str) else value()

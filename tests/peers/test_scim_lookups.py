@@ -87,7 +87,7 @@ def test_2_a_server_that_ignores_filters_gets_no_write_to_a_foreign_account(
 
 
 @pytest.mark.parametrize("user_id", ODD_IDS)
-def test_3_changes_of_a_user_with_an_unusual_key_affect_only_its_account(server: RealServer, user_id: str) -> None:
+def test_3_a_change_of_a_user_with_an_unusual_key_affects_only_its_account(server: RealServer, user_id: str) -> None:
     bystander = server.add(userName="bystander", externalId="database|bystander")
     document = changed(user_id=user_id)
     assert run_event(server.base_url, "user.created", document).reason == "created"
@@ -118,7 +118,7 @@ def without_external_id(request: Received) -> Wire | None:
     return scim_error(400, "invalidFilter") if request.filter.startswith("externalId") else None
 
 
-def test_5_without_a_filter_for_the_key_a_changed_email_address_is_not_applied(
+def test_5_a_changed_email_address_is_not_applied_without_a_filter_for_the_key(
     server: RealServer, relay: Relay, front: MisbehavingServer
 ) -> None:
     """The documented limit: if the key cannot be filtered, the service searches for the user name, which is the email address.

@@ -62,7 +62,7 @@ def _subscribed_when_free(target: Target, token: str, *, within: float = 5.0, **
         time.sleep(0.1)
 
 
-def test_a_stream_behind_a_proxy_delivers_events_resumes_and_frees_its_slot(target: Target) -> None:
+def test_events_arrive_through_a_proxy_and_a_disconnected_stream_frees_its_slot(target: Target) -> None:
     token = target.token()
     packed = {"Accept-Encoding": "gzip, zstd, br"}
     started = time.monotonic()

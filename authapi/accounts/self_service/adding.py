@@ -142,7 +142,7 @@ def _require(own: OwnAct, user: User, kind: str) -> None:
 
 
 def _added(own: OwnAct, factor: EnrolledFactor, recovery_code: str) -> Added:
-    """Record the new second factor in the session. Otherwise the next page would ask the user for it again."""
+    """Store in the session that the user has the new second factor. Otherwise the next page would ask the user for this factor again."""
     shown = recovery_code if factor_settings(factor.tenant_id).has_recovery_codes else ""
     if factor.kind == PASSKEY or has_second_factor(own.session.methods):
         return Added(factor, shown)

@@ -55,7 +55,7 @@ class OwnAct:
         )
 
     def record(self, act: str, **facts: Any) -> None:
-        """Record an act in the audit log. Call it within `own_act`, for an act that changes no audited row."""
+        """Write an entry about an act to the audit log. Call this method within `own_act`, for an act that changes no audited row."""
         record(act, about=self.user, **facts)
 
     def locked_user(self) -> User:

@@ -123,7 +123,7 @@ class _Visit:
     session: Session
 
     def go_on(self) -> HttpResponse:
-        """Record that the user has answered, and continue the login."""
+        """Store that the user has answered, and continue the login."""
         bind(self.login.row, self.session)
         note_progress(self.login.row, **{ANSWERED: True})
         return flow.advance(self.login, handle=self.handle)

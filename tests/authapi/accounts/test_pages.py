@@ -90,7 +90,7 @@ def test_a_sign_up_that_was_not_started_in_this_browser_is_refused(login: Login)
         ({"email": "new@example.test", "password": "x" * 5000}, "Choose a password.", "password"),
     ],
 )
-def test_an_error_is_listed_at_the_top_and_links_to_its_field(
+def test_an_error_at_the_top_of_the_page_has_a_link_to_its_field(
     login: Login,
     fields: dict[str, str],
     words: str,

@@ -156,7 +156,7 @@ def test_a_type_without_a_usable_schema_is_refused(api: Management, entry: dict[
     assert api.get("resource-servers/" + segment(ORDERS)).status == 404
 
 
-def test_a_grant_names_only_types_that_its_api_still_has(api: Management) -> None:
+def test_a_grant_contains_only_types_that_its_api_still_has(api: Management) -> None:
     server = api.post("resource-servers", {"identifier": ORDERS, "authorization_details": [PAYMENT, {"type": "other"}]}).json["id"]
     client = api.post("clients", {"name": "Shop"}).json["client_id"]
     body = {"client_id": client, "audience": ORDERS, "authorization_details_types": ["payment", "other"]}

@@ -214,7 +214,7 @@ def test_a_request_that_breaks_a_rule_is_refused_only_because_of_that_rule(
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_the_service_itself_follows_a_rule_only_for_clients_of_levels_with_the_rule(
+def test_the_service_itself_follows_a_rule_only_for_clients_whose_level_has_the_rule(
     tenant: Tenant, name: str, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.AUTHORIZATION_CODE_SECONDS = 300

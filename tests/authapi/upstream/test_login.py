@@ -104,7 +104,7 @@ def test_an_expired_request_is_refused(login: Login) -> None:
     assert login.come_back(sent).status_code == 400
 
 
-def test_if_the_callback_was_removed_an_error_page_is_shown_and_nothing_is_logged(login: Login) -> None:
+def test_an_error_page_is_shown_and_nothing_is_logged_if_the_callback_was_removed(login: Login) -> None:
     sent = login.leave()
     lines = SignIn.objects.of(login.tenant.pk).count()
     Client.objects.of(login.tenant.pk).update(redirect_uris="https://app.example.test/other")

@@ -49,7 +49,7 @@ def test_one_account_gets_every_change_of_its_user(server: RealServer, side: Sid
     assert strangers.untouched()
 
 
-def test_user_that_signs_up_again_gets_a_new_account(side: Side, strangers: Strangers) -> None:
+def test_a_user_that_signs_up_again_gets_a_new_account(side: Side, strangers: Strangers) -> None:
     """A new user can have the id of an earlier user whose account was deleted, for example after an identity was unlinked."""
     for _ in range(2):
         assert side.create("anna@example.test", identifier="anna").state == "delivered"

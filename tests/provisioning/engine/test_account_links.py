@@ -152,7 +152,7 @@ def test_a_created_account_is_linked_and_the_link_ends_with_the_deletion(
     assert row.ended == Delivery.objects.filter(stream_id=stream.pk).latest("position").position
 
 
-def test_an_account_is_recorded_even_if_the_worker_lost_its_lease_during_the_create(
+def test_the_link_is_stored_even_if_the_worker_lost_its_lease_during_the_create(
     tenant: Tenant, database_connection: Connection
 ) -> None:
     def slow(request: Any) -> bytes:
@@ -213,7 +213,7 @@ def test_the_service_never_writes_to_an_account_linked_by_another_tenant(
     assert accounts_of_other_tenants(held.server, [account["id"]], tenant_id=other.pk) == set()
 
 
-def test_streams_of_one_tenant_to_the_same_server_write_a_user_one_after_another(
+def test_two_streams_with_the_same_server_write_a_user_one_after_another(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     first, second = stream_to(tenant, server.base_url), stream_to(tenant, server.base_url + "/", "the other")

@@ -1,4 +1,4 @@
-"""Signed authorization requests (RFC 9101): accepted signatures, every rule about claims, and replays."""
+"""Signed authorization requests (RFC 9101): accepted signatures, every rule about claims, and requests that are sent again."""
 
 from __future__ import annotations
 
