@@ -123,7 +123,7 @@ def is_result_address(address: str) -> bool:
 
 
 def link_base(tenant_id: str, asked_at: str) -> str:
-    """Return the base URL of the tenant, with which a link begins. Raises `NotSupported` for a tenant without a verified domain."""
+    """Return the base URL of the tenant. Links begin with this URL. Raises `NotSupported` for a tenant without a verified domain."""
     # A loopback URL needs the port, which the domain of the tenant does not contain.
     base = (settings.INSECURE_HTTP and asked_at) or default_address(tenant_id)
     if not base:

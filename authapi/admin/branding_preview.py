@@ -92,7 +92,7 @@ def preview_page(
 
 
 def _sample(*, has_messages: bool) -> dict[str, Any]:
-    """Return the content of the page; with messages, it also shows errors."""
+    """Return the content of the page. With `has_messages`, the page also shows errors."""
     problems = [Problem(_("Enter your password."), "password")] if has_messages else []
     fields = [
         Field("email", _("Email address"), type="email", value="ada@example.com"),

@@ -79,7 +79,7 @@ class ClientCredentialAdmin(ServiceAdmin[ClientCredential]):
     sortable_by = ()
     ordering = ("-created_at", "-pk")
     proof_for = frozenset({"add"})
-    empty_text = "No keys or certificates yet. Add one, then activate it: the application then authenticates with it instead of a secret."
+    empty_text = "No keys or certificates yet. Add and activate one: the application then authenticates with it instead of a secret."
     deletion_effect = (
         "If this credential is active, the client's access tokens for APIs are revoked at once. Without another active credential, the "
         "client gets no new tokens."

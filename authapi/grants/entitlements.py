@@ -86,7 +86,7 @@ def user_entitlement(
     """Return the part of `scope` that the client gets for `user`. Other scopes are dropped without an error. Raises `RequestRefused`.
 
     An absent audience means the tenant's default audience, or the profile if the tenant has no default. An absent scope means all scopes of
-    the API. While the user is unknown (None), permissions are not checked: call this again when the user is known.
+    the API. While the user is unknown (None), permissions are not checked: call this function again when the user is known.
     """
     audience = audience or sign_in_settings(host.tenant_id).default_audience
     if not audience or is_userinfo_audience(audience, trust.get(host.tenant_id).hosts):

@@ -5,7 +5,7 @@ The sender controls the header. Only names from these tables are returned, so te
 
 from __future__ import annotations
 
-# Order matters: the header of most browsers also contains the names of older browsers.
+# The order is important: the header of most browsers also contains the names of older browsers.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),

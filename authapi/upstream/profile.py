@@ -20,7 +20,7 @@ STANDARD_CLAIMS = frozenset(
     }
 )
 _PHONE = re.compile(r"\+[0-9]{1,15}")
-# The claims for which the userinfo endpoint is read if the id token lacks them.
+# If the id token lacks one of these claims, the userinfo endpoint is read.
 _WANTED = ("email", "name")
 
 

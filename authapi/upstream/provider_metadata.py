@@ -27,7 +27,7 @@ from identity.models import Connection
 Reader = Callable[..., ProviderMetadata]
 _SECONDS = 5.0
 _SHORTEST, _LONGEST = timedelta(hours=1), timedelta(days=1)
-# How long one process may fetch before another process may try.
+# The time for which one process may fetch a document before another process may fetch it.
 _LEASE = timedelta(seconds=15)
 # The shortest interval between two fetches for unknown keys. Otherwise each message with a forged signature would cause a request to the
 # provider.

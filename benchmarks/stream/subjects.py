@@ -1,4 +1,4 @@
-"""A measured server that streams events to subscribers of channels, and the way in which events are published to it."""
+"""A measured server that streams events to subscribers of channels, and the code that publishes events to this server."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def listens(port: int) -> bool:
 
 
 def web_options(directory: Path, port: int, *, server: str = "uvicorn", processes: int = 1) -> Options:
-    """Return the options with which production would start a server on this port."""
+    """Return the options of a server on this port, as in production."""
     return Options(
         data_dir=directory,
         port=port,
@@ -97,7 +97,7 @@ def web_options(directory: Path, port: int, *, server: str = "uvicorn", processe
 
 @contextmanager
 def running(name: str, command: Sequence[str], port: int, *, directory: Path, environment: Mapping[str, str]) -> Iterator[Process]:
-    """Run a server until the block ends; it also ends with this process."""
+    """Run a server until the block ends; the server also ends with this process."""
     log = directory / f"{'-'.join(name.split())}.log"
     program = Program(name=name, command=tuple(command), is_ready=lambda: listens(port), environment=environment, grace_seconds=5.0)
     with log.open("wb") as output:

@@ -1,4 +1,4 @@
-"""A private certificate authority for `make up TLS=1`: created once, it signs a certificate for this machine's loopback names."""
+"""A private certificate authority for `make up TLS=1`. It is created once, and signs a certificate for this machine's loopback names."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class LogReader:
     async def raise_epoch(self, tenant_id: str, seen: Cursor) -> bool:
         """Start a new epoch because the cursor `seen`, which was issued earlier, is above the head.
 
-        Return False if another call did so before.
+        Return False if another call has already started it.
         """
         async with self._handle() as handle:
             result = await handle.execute(_RAISE_EPOCH, {"tenant": tenant_id, "epoch": seen.epoch, "position": seen.position})

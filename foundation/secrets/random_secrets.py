@@ -17,5 +17,5 @@ def new_secret() -> str:
 
 
 def digest_of(secret: str) -> str:
-    """Return the stored digest of a secret, by which its row is found."""
+    """Return the digest of a secret. The row stores the digest, and is found by the digest."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -262,7 +262,7 @@ class AuditEntryAdmin(NamesUsers, ReadOnlyAdmin[AuditEntry], ObjectActionsAdmin[
 
 
 def _values(_request: HttpRequest, row: Any) -> Panel | None:
-    """Return the values before and after, field by field. An added row has only values after, a deleted row only values before."""
+    """Return the values before and after, field by field. An added row has no values before, and a deleted row has no values after."""
     if row.before is None and row.after is None:
         return None
     names, model = row.names_by_column, row.object_type

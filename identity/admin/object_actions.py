@@ -56,8 +56,8 @@ class ObjectAction:
 
     `explain` returns the sentence shown before the confirmation. `run` calls a service and returns the message for the next page. `run` can
     return a response instead, such as a page with a new secret, because a secret must not be stored in a message. Refusals of the service
-    become errors of the form. `is_offered` hides the button for rows to which it does not apply. `permission` is the required permission,
-    or a function that returns the permission for a row; the default is the permission to change such rows.
+    become errors of the form. `is_offered` tells for which rows the page shows the button. `permission` is the required permission, or a
+    function that returns the permission for a row; the default is the permission to change such rows.
     """
 
     name: str

@@ -150,7 +150,7 @@ def _argon2(description: Mapping[str, Any]) -> Matches:
         any(not 0 < costs[name] <= most for name, most in _ARGON2_MOST.items())
         or costs["memory_cost"] * costs["time_cost"] > _ARGON2_MOST_WORK
     ):
-        raise Unusable("MAXIMUM", "Memory and passes are more than this service spends on a password.", "hash.value")
+        raise Unusable("MAXIMUM", "The hash needs more memory or passes than this service allows for a password.", "hash.value")
 
     def matches(password: bytes) -> bool:
         try:
@@ -186,7 +186,7 @@ def _scrypt(description: Mapping[str, Any]) -> Matches:
     if cost < 2 or cost & (cost - 1):
         raise Unusable("FORMAT", "The cost is a power of two.", "cost")
     if cost * size * lanes > _SCRYPT_MOST_WORK or 128 * cost * size > _SCRYPT_MOST_MEMORY:
-        raise Unusable("MAXIMUM", "Cost, blockSize and parallelization are more than this service spends on a password.", "cost")
+        raise Unusable("MAXIMUM", "cost, blockSize and parallelization exceed what this service allows for a password.", "cost")
     memory = 2 * 128 * size * (cost + lanes) + 1024 * 1024
     options = {"salt": salt, "n": cost, "r": size, "p": lanes, "dklen": length, "maxmem": memory}
     return lambda password: hmac.compare_digest(hashlib.scrypt(password, **options), expected)  # type: ignore[arg-type]  # numbers and a salt

@@ -66,7 +66,7 @@ class RedeliveryForm(forms.Form):
 
 
 class ForcedRedeliveryForm(RedeliveryForm):
-    """The form of a redelivery of several dead letters. An option also sends events that are older than a written event."""
+    """The form of a redelivery of several dead letters. With its option, events are sent even if a newer event was already written."""
 
     force = forms.BooleanField(
         required=False,

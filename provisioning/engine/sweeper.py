@@ -129,7 +129,8 @@ class SweeperThread(threading.Thread):
         connection.close()
 
     def _sweep_alerts_when_due(self) -> None:
-        """Raise alerts once a minute. A new leader may raise alerts immediately, because each alert is raised only once per period."""
+        """Raise alerts once a minute. A new leader may raise alerts immediately: no alert is repeated, because each alert is raised only
+        once per period."""
         if time.monotonic() >= self._alerts_due:
             self._alerts_due = time.monotonic() + alerts.EVERY_SECONDS
             sweep_alerts()

@@ -19,7 +19,7 @@ _HOST = uuid.uuid4().hex
 
 
 def mark() -> dict[str, Any]:
-    """Return the members of the job's parameters with which a save renews the lease."""
+    """Return members for the parameters of the job. A save with these members renews the lease."""
     return {"holder": _me(), "held_until": (timezone.now() + HELD_FOR).isoformat()}
 
 

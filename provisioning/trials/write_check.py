@@ -36,7 +36,7 @@ _NOT_TRIED = "Not run: the server is not reachable or not usable."
 
 
 class WriteCheck:
-    """The test user on one server, which is deleted even if an earlier step fails."""
+    """The test user on one server. The user is deleted even if an earlier step fails."""
 
     def __init__(self, session: ScimSession) -> None:
         self._session = session
@@ -138,7 +138,7 @@ class WriteCheck:
             advice = "For a deleted user, the server should return the status 404 with a SCIM error."
             return Finding(f"Deleted. A read fails without a SCIM error: {error}.", "warning", advice)
         if stored.get("active") is False:
-            return Finding("The server has deactivated the user instead of deleting it, which is accepted.", "warning", _LEFT_BEHIND)
+            return Finding("The server has deactivated the user instead of deleting it. The service accepts this.", "warning", _LEFT_BEHIND)
         return Finding("The server reported that it deleted the user, but still returns the user.", "failed", _LEFT_BEHIND)
 
     def _recommend(self) -> Finding:

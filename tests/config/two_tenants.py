@@ -369,7 +369,7 @@ def _verified_domain(tenant: Tenant, name: str) -> str:
 
 
 def _finished_synchronization(tenant: Tenant, stream_id: str) -> str:
-    """Return a finished dry run, so that the stream accepts another dry run."""
+    """Return a dry run that is finished. While a dry run is not finished, the stream accepts no other dry run."""
     plan = Plan(is_dry_run=True).as_document()
     target = synchronization_target(stream_id)
     done = {

@@ -54,7 +54,7 @@ def budgets(unit: str) -> dict[str, int]:
 
 
 def beyond_budget(unit: str, measured: dict[str, int]) -> list[str]:
-    """Return a line for each page that needs more than its budget, has no budget, or does not exist."""
+    """Return a line for each page that needs more than its budget or has no budget, and for each budget without a page."""
     allowed = budgets(unit)
     missing = [f"{name}: no page has this name" for name in sorted(allowed.keys() - measured.keys())]
     exceeded = {name: value for name, value in measured.items() if value > allowed.get(name, -1)}

@@ -1,4 +1,4 @@
-"""The example configurations with which nginx and HAProxy send the hosts of moved tenants to another installation."""
+"""Tests the example configurations for nginx and HAProxy, which send the hosts of moved tenants to another installation."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def test_haproxy_sends_the_hosts_of_a_moved_tenant_to_the_new_installation(tmp_p
         example = with_ports((DEPLOY / "haproxy" / "moved-tenants.cfg").read_text(), here=here, there=there)
         example = example.replace("bind :443 ssl crt /etc/identity/tls/identity.pem alpn h2,http/1.1", f"bind 127.0.0.1:{port}")
         example = example.replace("/etc/haproxy/moved-hosts", str(DEPLOY / "haproxy" / "moved-hosts.example"))
-        # Lower the number of connections: a test may open fewer files than a service, and HAProxy refuses to start otherwise.
+        # Lower the number of connections: a test may open fewer files than a service, and HAProxy refuses to start with too many
+        # connections.
         example = example.replace("maxconn 20000", "maxconn 100")
         configuration = tmp_path / "haproxy.cfg"
         configuration.write_text(example)

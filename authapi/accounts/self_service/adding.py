@@ -60,7 +60,7 @@ def kinds_to_add(client: Client, user: User) -> tuple[str, ...]:
 
 
 def may_add_passkey(user: User) -> bool:
-    """Tell whether the user can log in with a passkey: both the tenant and the connection of the user must allow it."""
+    """Tell whether the user can log in with a passkey: the tenant and the connection of the user must both allow passkeys."""
     return takes_passkeys(user.connection)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from foundation.secrets.hidden_values import is_secret
 
 Path = str
-# Credentials before a host, and private keys in PEM, are secrets under any member name.
+# Credentials in a URL (before the host) and private keys in PEM are secrets, whatever the name of their member.
 _HOLDS_SECRET = re.compile(r"\A\s*[a-z][a-z0-9+.-]*://[^/?#\s]*@|-----BEGIN [A-Z0-9 ]*PRIVATE KEY", re.IGNORECASE)
 
 
@@ -28,7 +28,7 @@ class Readable:
 
 @dataclass(frozen=True)
 class Secret:
-    """A value of any shape that is never shown again."""
+    """A value that is never shown again. It may have any shape."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,8 @@ def _shown_members(node: Members | Each, options: Mapping[str, Any], names: tupl
         place = (*names, name)
         if isinstance(inner, Members | Each) and isinstance(value, Mapping):
             member = _shown_members(inner, value, place, secrets)
-            # An object that contains only secrets is not shown. So a client that leaves it out keeps the secrets: leaving out removes only
-            # an object that the client could read.
+            # An object that contains only secrets is not shown. So a client that leaves it out keeps the secrets: a missing object is
+            # removed only if the client could read it.
             if member or not value:
                 shown[name] = member
         elif _is_readable(inner, value):

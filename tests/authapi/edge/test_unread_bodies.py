@@ -19,7 +19,7 @@ UNKNOWN: tuple[AddressKey, ...] = ()
 
 
 class Sender:
-    """A client that sends some pieces of its body, and the next piece only when `send` is called."""
+    """A client that sends some pieces of its body at once, and another piece each time when `send` is called."""
 
     def __init__(self, *pieces: bytes, is_whole: bool = False) -> None:
         self._messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()

@@ -244,7 +244,7 @@ MUTANTS = (
         at="provisioning.engine.schedule:delay_before_next",
         old="failed_attempts > len(delays)",
         new="failed_attempts >= len(delays)",
-        rule="A delivery has one attempt more than the configured number of retry delays.",
+        rule="The number of attempts of a delivery is the configured number of retry delays, plus one.",
         tests=("tests/provisioning/engine/test_schedule.py",),
     ),
     Mutant(

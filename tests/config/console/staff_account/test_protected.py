@@ -62,7 +62,7 @@ SECRETS = {
 }
 # Masked fields that require no proof: the password of a new user, who has no data yet.
 OTHER_SECRETS = {("identity.user", "password")}
-# Other actions of lists require a proof only if they become a job: `tests/identity/admin/test_bulk_actions.py`.
+# Other actions of lists require a proof only if they become a job; `tests/identity/admin/test_bulk_actions.py` tests this.
 LISTS = {("provisioning.deadletter", "redeliver_selected")}
 # Buttons that require no proof: they show no secret.
 OTHER_BUTTONS = {
@@ -102,7 +102,7 @@ OTHER_BUTTONS = {
 }
 
 
-# By button: column values that a row needs so that its page has the button.
+# For each button: the column values with which the page of a row has the button.
 _VALUES = {
     ("authapi.apiresource", "rotate-signing-secret"): {"sealed_signing_secret": "sealed"},
     ("authapi.signingkey", "revoke"): {"state": "previous"},
