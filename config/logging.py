@@ -55,7 +55,8 @@ def _masked_value(value: Any) -> Any:
 
 
 def rendered(event: Any, **options: Any) -> str:
-    """Return an entry as JSON. The standard encoder writes what the fast encoder refuses, such as huge numbers or unpaired surrogates."""
+    """Return an entry as JSON. If the fast encoder refuses a value, such as a huge number or an unpaired surrogate, the standard encoder
+    writes the entry."""
     try:
         return orjson.dumps(event, default=options.get("default")).decode()
     except TypeError:

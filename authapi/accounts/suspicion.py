@@ -110,8 +110,8 @@ def lift_address(tenant_id: str, ip: str) -> None:
 
 
 def lift_block(row: AddressBlock) -> None:
-    """Restore the attempts of a blocked IP address at every stage, not only at the stage of the row: one attack may have used up the
-    attempts of several stages."""
+    """Restore the attempts of a blocked IP address at every stage. The row has one stage, but one attack may have used up the attempts of
+    several stages."""
     _lift(row.tenant_id, row.address)
 
 

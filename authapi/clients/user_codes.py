@@ -1,7 +1,7 @@
 """User codes (RFC 8628, 6.1): a user reads a code on a device and types the code into a browser.
 
-Users may type lower case and any separators. Rows store a keyed digest, because an attacker could find such a short code from a plain
-digest.
+Users may type lower case and any separators. Rows store a keyed digest, because an attacker could compute such a short code from a plain
+digest by trying all codes.
 """
 
 from __future__ import annotations

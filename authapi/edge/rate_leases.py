@@ -39,7 +39,8 @@ class RateLeases:
         self._leases: dict[tuple[str, int], _Lease] = {}
 
     def held(self, owner: str, window: int, limit: int) -> int | None:
-        """Return a reserved place, or `limit + 1` if the window is known to be full. None if the caller must call `taken`."""
+        """Return a reserved place, or `limit + 1` if the window is known to be full. Return None if no place is reserved: then the caller
+        must call `taken`."""
         lease = self._leases.get((owner, limit))
         if lease is None or lease.window != window:
             return None

@@ -25,7 +25,7 @@ def create_client_grant(
 ) -> ClientGrant:
     """Allow a client to request `scopes` at an API. Raises `NotFound`, `Invalid`, `AlreadyExists`.
 
-    `columns` may have `subject_type`, `allows_all_scopes` and `settings`.
+    `columns` can contain `subject_type`, `allows_all_scopes` and `settings`.
     """
     if api_resource.tenant_id != tenant_id:
         raise Invalid({"api_resource": ["There is no such API."]})

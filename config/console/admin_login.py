@@ -75,7 +75,7 @@ def count_failure(request: HttpRequest | None, email: str) -> None:
 def _keys(request: HttpRequest | None, email: str) -> list[tuple[str, int]]:
     """Return the counters of a login and their limits.
 
-    The keys of the counters contain a digest of the email address, not the address itself.
+    The keys of the counters contain a digest of the email address, and never the address.
     """
     window = int(time.time()) // WINDOW_SECONDS
     device = known_device(request, email) if email else None

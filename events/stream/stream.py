@@ -100,7 +100,7 @@ class Stream:
             await self._fail()
 
     def leave(self) -> None:
-        """Detach from the tail and drop the pages. Must be called once at the end of every stream, whatever the cause of the end."""
+        """Detach from the tail and drop the pages. Must be called once at the end of every stream, also after an error."""
         self._tails.leave(self, self._tail)
         self._replay.forget()
 
@@ -230,7 +230,7 @@ class Stream:
         metrics.COMMIT_TO_WRITE.labels("canary").observe(max(0.0, written_at - waiting.canary.requested_at))
 
     def _taken(self, ready: Iterable[Frame]) -> bytes:
-        """Return the bytes of the frames that fit into one write. Advance the position past each examined frame, including excluded frames."""
+        """Return the bytes of the frames that fit into one write. Advance the position past each examined frame, even if it is excluded."""
         parts: list[bytes] = []
         size = 0
         for frame in ready:

@@ -33,7 +33,7 @@ _ERRORS_SHOWN = 50
 
 
 def state_text(job: Job) -> str:
-    """Return the state in words. A job that waits for a decision is paused until an administrator decides."""
+    """Return the state in words. If the job is paused until an administrator decides, the text says that it waits for a decision."""
     return "Waiting for a decision" if job.waits_for_answer else job.get_status_display()
 
 

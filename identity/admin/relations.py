@@ -54,7 +54,7 @@ class RelationAdmin(ServiceAdmin[Row]):
         return capfirst(self.described.format(**{name: label_of(one) if isinstance(one, User) else one for name, one in named.items()}))
 
     def create(self, request: HttpRequest, form: Any) -> Row:
-        """Join the chosen rows and return the relation. An existing relation is kept."""
+        """Join the chosen rows and return the relation. If the relation exists already, it is kept."""
         tenant = self.tenant_for_new(request)
         chosen = {name: form.cleaned_data.get(name) for name in self.joined}
         self.join(tenant, **chosen)

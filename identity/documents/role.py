@@ -14,5 +14,5 @@ def role_document(role: Role) -> dict[str, Any]:
 
 
 def effective_role_document(role: Role, sources: list[str]) -> dict[str, Any]:
-    """Return an effective role of a user, with the sources of the role."""
+    """Return an effective role of a user, with the sources from which the user has the role."""
     return {"id": role.pk, "name": role.name, "description": role.description, "sources": sources}

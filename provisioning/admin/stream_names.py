@@ -104,7 +104,7 @@ def failure_line(row: Any) -> str:
 
 
 def error_kind(row: Any) -> str:
-    """Return the label of the error class up to the colon; the filter and the page of the row show the whole label."""
+    """Return the label of the error class up to the colon. The filter and the page of the row show the whole label."""
     return str(row.get_error_class_display()).partition(":")[0]
 
 

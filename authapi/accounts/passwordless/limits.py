@@ -68,7 +68,7 @@ def take_code(tenant_id: str, address: Address, *, client: Client, place: Place)
 
 
 def may_guess(tenant_id: str, address: Address, place: Place) -> Rate | None:
-    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts nothing. The caller must have locked
+    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts no guess. The caller must have locked
     `address`."""
     for bucket, owner in _guesses(tenant_id, address, place):
         if not bucket.has_one(*owner):

@@ -122,7 +122,7 @@ class Tails:
             tail.ring.clear()
 
     def heard(self, tenant_id: str, position: int) -> None:
-        """Store that the tenant's log now reaches `position`, and queue a read. Does nothing for unwatched tenants."""
+        """Store that the tenant's log now reaches `position`, and queue a read of the log. Does nothing for unwatched tenants."""
         tail = self._tails.get(tenant_id)
         if tail is not None and position > tail.heard:
             if not tail.is_behind:

@@ -15,7 +15,7 @@ from typing import Any
 from foundation.secrets.hidden_values import is_secret
 
 Path = str
-# Credentials in a URL (before the host) and private keys in PEM are secrets, whatever the name of their member.
+# Credentials in a URL (before the host) and private keys in PEM are secrets, in a member with any name.
 _HOLDS_SECRET = re.compile(r"\A\s*[a-z][a-z0-9+.-]*://[^/?#\s]*@|-----BEGIN [A-Z0-9 ]*PRIVATE KEY", re.IGNORECASE)
 
 

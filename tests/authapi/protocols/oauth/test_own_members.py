@@ -1,7 +1,7 @@
 """No client can set the internal members of stored requests.
 
-A token or ticket (`access_token`, `login_ticket`) can replace a login. If a request is signed or pushed, these parameters are ignored,
-both inside the request and in the URL.
+A token or a ticket (the parameters `access_token` and `login_ticket`) can replace a login. If a request is signed or pushed, these
+parameters are ignored, both inside the request and in the URL.
 """
 
 from __future__ import annotations

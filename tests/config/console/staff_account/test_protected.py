@@ -60,7 +60,7 @@ SECRETS = {
     ("authapi.tenantsettings", "notifier_webhook_secret"),
     *(("events.eventstream", name) for name in ("token", "password", "header_value", "signing_secret")),
 }
-# Masked fields that require no proof: the password of a new user, who has no data yet.
+# Masked fields that require no proof. The password of a new user is such a field, because the user has no data yet.
 OTHER_SECRETS = {("identity.user", "password")}
 # Other actions of lists require a proof only if they become a job; `tests/identity/admin/test_bulk_actions.py` tests this.
 LISTS = {("provisioning.deadletter", "redeliver_selected")}

@@ -13,7 +13,7 @@ urlpatterns = [path("scim/v2/", include("django_scim.urls", namespace="scim"))]
 
 
 class BearerMiddleware:
-    """Middleware that marks a request with the bearer token as authenticated."""
+    """Middleware that treats a request as authenticated if the request has the bearer token."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
