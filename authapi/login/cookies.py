@@ -32,7 +32,8 @@ def cookie_name(name: str) -> str:
 
 
 def read_cookie(request: HttpRequest, name: str) -> str:
-    """Return a cookie, empty if it is absent or too long. For the long cookie of the remembered account, call `remembered_account`."""
+    """Return the value of a cookie; empty if the cookie is absent or too long. For the long cookie of the remembered account, call
+    `remembered_account`."""
     value = request.COOKIES.get(cookie_name(name), "")
     return value if len(value) <= _LONGEST else ""
 

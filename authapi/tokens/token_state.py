@@ -31,7 +31,7 @@ class StreamState:
 
 @dataclass(frozen=True)
 class TokenState:
-    """Whether one token is valid now, and the settings of its client that change the answers to requests with the token."""
+    """Whether one token is valid now, and those settings of its client that change the answers to requests with the token."""
 
     client_version: int | None
     client_name: str

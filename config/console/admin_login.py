@@ -19,7 +19,7 @@ from authapi.edge.throttling import counters
 from config.console.staff_account.known_devices import account_mark, known_device
 from identity.models import Staff, Tenant
 
-# Constants, not settings: a load test must not switch login protection off.
+# These limits are constants and not settings: a load test must not switch login protection off.
 FAILURES_PER_ACCOUNT_AND_ADDRESS = 10
 FAILURES_PER_DEVICE = 10
 FAILURES_PER_ADDRESS = 100

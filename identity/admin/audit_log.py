@@ -47,7 +47,7 @@ _ACTORS = {"staff": "Staff", "client": "Client", "command": "Command line", "ser
 
 
 class AuditSearch(forms.Form):
-    """The search of the audit log. All fields are optional. Times are UTC. `types` has the name of each kind of object, by its label."""
+    """The search of the audit log. All fields are optional. Times are UTC. `types` maps the label of each kind of object to its name."""
 
     actor = forms.CharField(
         required=False, max_length=254, label="Who", help_text="Email address of a staff account, or the name of a client."
@@ -95,7 +95,8 @@ class AuditSearch(forms.Form):
 
 
 class AuditChangeList(ChangeList):
-    """Django's list, but `AuditSearch` and `browse` select the rows: pages follow keys, without count and offset."""
+    """Django's list, except that `AuditSearch` and `browse` select the rows. A page begins after the key of a row, without count and
+    offset."""
 
     search: AuditSearch
     page: KeysetPage[AuditEntry]

@@ -123,7 +123,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         super().__init__(model, admin_site)
         # Tables below the form. Apps that depend on this app add tables, too. A function returns None if the row has no such table.
         self.panels: list[PanelOf[Row]] = []
-        # Tables on tabs of their own, by the label of the tab. Only the tables of the tab that is shown are read.
+        # Tables that have their own tabs, by the label of the tab. Only the tables of the tab that is shown are read.
         self.tabs: dict[str, list[PanelOf[Row]]] = {}
         # Links to other pages about the row, after the actions. Apps that depend on this app add links, too.
         self.object_links: list[ObjectLink] = []
@@ -184,7 +184,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
         return HttpResponseRedirect(self._place_after(request, key))
 
     def _address_of(self, object_id: str, tab: str = "") -> str:
-        """Return the URL of a row's page, with one of its tabs."""
+        """Return the URL of a row's page, or of its tab with the label `tab`."""
         place = reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change", args=(object_id,))
         return f"{place}?{urlencode({_TAB: slugify(tab)})}" if tab else place
 

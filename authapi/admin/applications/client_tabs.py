@@ -93,7 +93,7 @@ class ClientTabs:
             )
             for row in found.order_by("name", "pk")[:_SHOWN]
         ]
-        empty = "No connections. Users cannot log in to this application until you add one."
+        empty = "No connections. Users cannot log in to this application until you add a connection."
         more: dict[str, Any] = {"add_url": page, "add_text": "Add connection"} if may_change else {}
         return Panel("Connections with which users log in to this application", ("Connection", "Strategy", ""), rows, empty, **more)
 

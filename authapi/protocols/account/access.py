@@ -92,6 +92,6 @@ def _shown(allowed: AllowedApplication, tenant_id: str) -> dict[str, Any]:
 
 
 def _grant(consent: Consent, tenant_id: str) -> dict[str, Any]:
-    """Return one consent in words. A deleted API is shown with its identifier."""
+    """Return one consent in words. If the API was deleted, its identifier is shown."""
     resource = ApiResource.objects.of(tenant_id).filter(identifier=consent.audience).first() if consent.audience else None
     return {"resource": str(resource) if resource is not None else consent.audience, "texts": scope_words(consent.scopes, resource)}

@@ -95,8 +95,8 @@ def own_certificates(connection: Connection, option: str) -> list[Certificate]:
 def _metadata(connection: Connection, options: SamlOptions) -> ProviderMetadata | None:
     """Return the provider's metadata: the pasted document, otherwise the document from the metadata address.
 
-    None if there is no document. If the options already contain both the address for logins and the certificates, the metadata address is
-    not used.
+    The metadata address is not used if the options already contain both the address for logins and the certificates. Returns None if
+    there is no pasted document, and the metadata address is missing or not used.
     """
     if options.metadata_xml:
         try:

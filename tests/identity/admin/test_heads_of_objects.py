@@ -75,7 +75,9 @@ def test_the_menu_of_a_group_has_its_roles_events_history_and_deletion(browser: 
         assert f"{reverse(f'admin:events_{name}')}?entity=group%3A{group.pk}" in head
 
 
-def test_nested_groups_can_be_added_in_the_menu_of_a_group_of_a_directory(browser: Client, tenant: Tenant, database_connection: Connection) -> None:
+def test_nested_groups_can_be_added_in_the_menu_of_a_group_of_a_directory(
+    browser: Client, tenant: Tenant, database_connection: Connection
+) -> None:
     directory = make_group(tenant, "Directory", type="connection", connection_id=database_connection.pk)
     assert "Add group" in menu_of(head_of(browser, directory))
 
@@ -89,9 +91,7 @@ def test_the_button_of_a_role_assigns_it_to_a_user_or_a_member(browser: Client, 
     assert menu_of(head_of(browser, own)) == ["Add permission", "History", "Delete"]
 
 
-def test_the_header_of_an_organization_has_links_to_the_forms_on_its_tabs(
-    browser: Client, organization: Organization
-) -> None:
+def test_the_header_of_an_organization_has_links_to_the_forms_on_its_tabs(browser: Client, organization: Organization) -> None:
     head = head_of(browser, organization)
     assert primary_of(head) == ("Add member", f"{page(organization)}?tab=members#id_add-member-user")
     assert menu_of(head)[:2] == ["Add connection", "Invite"]

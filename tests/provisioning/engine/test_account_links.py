@@ -152,9 +152,7 @@ def test_a_created_account_is_linked_and_the_link_ends_with_the_deletion(
     assert row.ended == Delivery.objects.filter(stream_id=stream.pk).latest("position").position
 
 
-def test_the_link_is_stored_even_if_the_worker_lost_its_lease_during_the_create(
-    tenant: Tenant, database_connection: Connection
-) -> None:
+def test_the_link_is_stored_even_if_the_worker_lost_its_lease_during_the_create(tenant: Tenant, database_connection: Connection) -> None:
     def slow(request: Any) -> bytes:
         with connection.cursor() as cursor:
             cursor.execute("UPDATE provisioning_lane SET token = gen_random_uuid() WHERE tenant_id = %s", [tenant.pk])
