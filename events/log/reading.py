@@ -237,7 +237,7 @@ class LogReader:
 
 
 def read_pool() -> LinePool:
-    """Return a closed pool for Django's default database; open it inside the event loop that will use it."""
+    """Return a closed pool for Django's default database. The caller must open the pool inside the event loop that will use it."""
     parameters = django_connection.get_connection_params()
     for name in ("cursor_factory", "context", "prepare_threshold"):
         parameters.pop(name, None)

@@ -224,7 +224,8 @@ def remove_factors_of_kind(*, tenant_id: str, user_id: str, kind: str) -> int:
 
 @unit_of_work
 def remove_all_factors(*, tenant_id: str, user_id: str, reason: str = "", keeps_passkeys: bool = True) -> int:
-    """Remove every second factor and the recovery code, and the passkeys if requested. Returns the number of removed factors."""
+    """Remove every second factor and the recovery code. Unless `keeps_passkeys` is True, also remove the passkeys. Returns the number of
+    removed factors."""
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     rows = EnrolledFactor.objects.of(tenant_id).filter(user=user)
     rows = rows.exclude(kind=Kind.PASSKEY) if keeps_passkeys else rows

@@ -1,4 +1,4 @@
-"""Login settings: defaults, refusals, null that restores a default, and how long a process caches settings."""
+"""Login settings: the defaults, the refusals, the value null (which restores a default), and how long a process caches settings."""
 
 from __future__ import annotations
 

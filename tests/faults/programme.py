@@ -73,7 +73,7 @@ class Budget:
     _taken: float = 0.0
 
     def slowness(self, load: float) -> float:
-        """Return by which factor this machine is slower than an idle machine, estimated from the tests of this run and the load per core."""
+        """Return by which factor this machine is slower than an idle machine, estimated from the tests of this run and the load."""
         measured = self._taken / self._expected if self._expected >= _ENOUGH_SECONDS else 1.0
         return max(1.0, measured, load)
 

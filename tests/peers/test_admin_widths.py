@@ -70,7 +70,7 @@ def base_of(web: WebProcess) -> str:
 
 
 def make_letter(connection: Connection) -> DeadLetter:
-    """Create a dead letter with a long error text, whose user and stream have long names."""
+    """Create a dead letter with a long error text, for a user and a stream with long names."""
     user = make_user(connection=connection, email="wolfeschlegelsteinhausenbergerdorff@subsidiary.example.test")
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"name": "Wolfe Schlegelsteinhausenbergerdorff"})
     delivery = DeliveryFactory.create(

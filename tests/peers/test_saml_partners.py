@@ -130,7 +130,7 @@ def test_node_saml_accepts_a_login_that_the_provider_starts(node: Partner, appli
 def test_node_saml_gets_the_reason_of_a_failed_login(node: Partner, application: Application) -> None:
     node("make", name="a", options=options(application, passive=True))
     page = go(application, node("askByRedirect", name="a", relayState=""))
-    # For the library, the status NoPassive means that no user is logged in, and is not an error.
+    # The library treats the status NoPassive not as an error, but as the information that no user is logged in.
     assert node("readResponse", name="a", fields=page.fields()) == {"profile": None, "loggedOut": False}
 
 

@@ -1,4 +1,4 @@
-"""The search over all kinds of objects: its results, the staff who get them, and its cost."""
+"""The search over all kinds of objects: the results, which staff get which results, and the cost of a search."""
 
 from __future__ import annotations
 

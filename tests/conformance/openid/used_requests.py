@@ -1,4 +1,4 @@
-"""Uses the members of the discovery document about authorization requests and their responses: one function per member.
+"""Uses those members of the discovery document that are about authorization requests and their responses: one function per member.
 
 Each function raises an error for an unknown value.
 """

@@ -54,7 +54,7 @@ ADD = "two-step/add"
 
 @pytest.fixture
 def open_account(account: Account) -> Iterator[Account]:
-    """The account of a user without a factor, at a tenant that offers all factors and passkeys."""
+    """The account of a user who has no factor, at a tenant that offers passkeys and all kinds of factors."""
     set_factors(account.tenant, *ALL, policy="on-request", passkeys=True)
     account.connection.options = {**account.connection.options, **PASSKEYS_ON}
     account.connection.save(update_fields=["options"])

@@ -277,7 +277,7 @@ def test_a_comment_inside_a_name_does_not_shorten_it() -> None:
 
 
 def _evil(good: Element) -> Element:
-    """Return a copy of the assertion that names another user and has another id."""
+    """Return a copy of the assertion. The copy names another user and has another id."""
     evil = parse(serialized(good))
     evil.set("ID", "_evil")
     name = evil.find(f"{{{SAML}}}Subject/{{{SAML}}}NameID")
