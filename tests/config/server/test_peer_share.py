@@ -1,4 +1,4 @@
-"""The log reports a peer that sends nearly all requests, unless the peer is a trusted proxy that forwards the IP addresses of its clients."""
+"""The log reports a peer that sends nearly all requests, unless it is a trusted proxy that forwards the IP addresses of its clients."""
 
 from __future__ import annotations
 
