@@ -1,5 +1,6 @@
-"""Measures searches in a tenant with a million users: pages with totals, as client libraries request them, and the cost of the
-indexes for writes.
+"""Measures searches in a tenant with a million users, and the cost of the indexes for writes.
+
+The searches return pages with totals, as client libraries request them.
 
 Run with `.venv/bin/python -m benchmarks user_search [--users 1000000]`. It creates another database on the server of `DATABASE_URL`, fills
 it without the recorder, and drops it at the end. Prints the median and the minimum of 20 runs in milliseconds, from the parameters to the
@@ -213,7 +214,7 @@ def _asked(tenant_id: str, text: str, sort: str) -> int:
 
 
 def _writes(tenant_id: str) -> tuple[Callable[[], None], Callable[[], None]]:
-    """Return the statements of a changed profile and of a login, without recording."""
+    """Return the statements that store a changed profile and a login, without recording."""
     keys = itertools.cycle(User.objects.of(tenant_id).order_by("pk").values_list("pk", flat=True)[:10_000:7])
 
     def write(change: str) -> None:

@@ -1,4 +1,4 @@
-"""Checks messages before a worker accepts them from its queue: only the shape that processes of this service write is allowed.
+"""Checks messages before a worker accepts them from its queue: a message must have the shape that processes of this service write.
 
 Redis has no permissions per queue: a process with write access can write anything. Celery itself refuses pickled bodies and unknown
 names. But an unexpected header ends the worker, a compressed body fills its memory, and a malformed message stays unacknowledged and
@@ -17,7 +17,7 @@ import orjson
 
 from config.settings.queue import TASK_SECONDS
 
-# Large enough for arguments that are ids.
+# The maximum size of a body. It is large enough, because all arguments are ids.
 MAX_BODY_BYTES = 64 * 1024
 _LONGEST_TEXT = 4096
 _LONGEST_ID = 255
@@ -81,7 +81,7 @@ def _is_body(body: Any) -> bool:
 def _is_limit(value: Any) -> bool:
     """Tell whether the time limits of a message, if any, are at most the limits of this service.
 
-    Celery would apply higher limits of a message instead of those of the service.
+    If a message had higher limits, Celery would apply them instead of the limits of the service.
     """
     if value is None:
         return True

@@ -1,4 +1,4 @@
-"""Writes files to the disk in such a way that they survive a power failure."""
+"""Writes files to the disk, so that they survive a power failure."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _scalar_problem(value: Any) -> str | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        # PostgreSQL returns a large decimal as an integer, so one bound applies to integers and decimals.
+        # PostgreSQL returns a large decimal as an integer, so the same bound applies to integers and decimals.
         return None if -_LARGEST <= value < _LARGEST else "A number beyond 64 bits."
     return "Not a JSON value."
 
@@ -59,7 +59,7 @@ def text_problem(value: str) -> str | None:
 
 
 def storable(text: str) -> str:
-    """Return `text` without characters that PostgreSQL or UTF-8 cannot store, for log lines that must be written in any case."""
+    """Return `text` without characters that PostgreSQL or UTF-8 cannot store, for log lines that must always be written."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
 
 

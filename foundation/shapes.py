@@ -1,4 +1,4 @@
-"""Rules that check values and describe themselves as JSON Schema, and resources declared once with these rules. Pure."""
+"""Rules that check values and describe themselves as JSON Schema, and resources that are declared with these rules. Pure."""
 
 from __future__ import annotations
 
@@ -205,12 +205,12 @@ class Resource:
         return Shape({**required, **further}, {name: rule for name, rule in rules.items() if name not in required})
 
     def part(self, *names: str, optional: tuple[str, ...] = ()) -> Shape:
-        """Return these fields of the resource, by which events of other resources name it."""
+        """Return the shape of these fields, with which events of other resources identify this resource."""
         return Shape({name: self.fields[name].rule for name in names}, {name: self.fields[name].rule for name in optional})
 
 
 def values(read: Callable[[str], Any], names: Iterable[str], **made: Any) -> dict[str, Any]:
-    """Return the JSON of a resource: for each name its value in `made`, otherwise the result of `read`. Omits empty fields."""
+    """Return the JSON of a resource. The value of each name is that in `made`, otherwise the result of `read`. Omits empty fields."""
     found = {}
     for name in names:
         value = made[name] if name in made else read(name)

@@ -38,7 +38,7 @@ def current_tenant() -> str | None:
 
 @contextmanager
 def tenant_bound(tenant_id: str) -> Iterator[None]:
-    """Bind `tenant_id` for the block: `objects` of every tenant-owned model then returns only its rows."""
+    """Bind `tenant_id` for the block: `objects` of every tenant-owned model then returns only rows of this tenant."""
     token = _current_tenant.set(tenant_id)
     try:
         yield
@@ -62,7 +62,7 @@ class GuardedQuerySet(models.QuerySet[Row]):
             return super().update(**kwargs)
 
     def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
-        """Insert many rows and record them in the same transaction; refuses options that hide which rows were written."""
+        """Insert many rows and record them in the same transaction. Refuses options with which Django would not report the written rows."""
         if args or set(kwargs) - {"batch_size"}:
             self._refuse_if_recorded()
         objs = list(objs)

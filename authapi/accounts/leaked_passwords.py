@@ -1,6 +1,7 @@
 """The settings of a tenant for passwords found in breaches of other services, and their effects on logins, sign-ups and changes.
 
-A password is looked up only after it was checked as correct, or when it is set. A wrong password therefore reveals nothing.
+A password is looked up in two cases only: after a login has proven that it is correct, and when it is set. A wrong password therefore
+reveals nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from identity.breaches.current_list import is_in_breach
 
 SIGN_UP, CHANGE = "pre-user-registration", "pre-change-password"
 BLOCK, TELL_USER, TELL_ADMINS = "block", "user_notification", "admin_notification"
-# The shortest time between two mails to administrators, for each frequency. Even `immediately` has a minimum, so that one attack causes
-# only one mail.
+# The shortest time between two mails to administrators, for each frequency. Even `immediately` has a shortest time, so that one attack
+# causes only one mail.
 FREQUENCIES = {
     "immediately": timedelta(minutes=5),
     "daily": timedelta(days=1),
@@ -42,7 +43,7 @@ IN_WORDS = "The password was found in a breach of another service."
 
 @dataclass(frozen=True)
 class LeakRules:
-    """The effects of a breached password. The API calls an effect, such as `block`, a shield.
+    """The effects of a breached password. An effect, such as `block`, is called a shield in the API.
 
     `period` is the shortest time between two mails to administrators.
     """

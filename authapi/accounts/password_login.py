@@ -1,7 +1,7 @@
 """Login with a password: limits the rate before any hashing, serializes the attempts at one account, and writes the sign-in log.
 
-A client without the password cannot learn whether a user exists: text, status and response time are the same. Failures, blocks and
-refusals are the same for unknown identifiers.
+A client without the password cannot learn whether a user exists: for an unknown identifier, the text, status and time of the response, the
+failure counts, the blocks and the refusals are the same as for a known identifier.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class _Judged:
 def log_in(attempt: Attempt) -> User:
     """Return the user if the password is correct, and record the login in the row of the user. Raises `LoginRefused`.
 
-    1. Refuse an IP address after too many attempts at one account or at many accounts. 2. Find the user. 3. Lock the failure count.
+    1. Refuse an IP address that has made too many attempts at one account, or in total at many accounts. 2. Find the user. 3. Lock the
+    failure count.
     4. Refuse an account that is blocked after too many failures. 5. Check the password. 6. If it is wrong, count a failure, which may block
     the account. 7. Refuse a user whom an administrator has blocked. 8. Look up the correct password in the list of breached passwords, and
     refuse it if the tenant blocks such logins. 9. Reset the failure count.

@@ -11,7 +11,7 @@ from authapi.grants.exchange.own_tokens import ON_BEHALF_OF
 from authapi.upstream.subject_tokens import CUSTOM
 
 KINDS = (
-    (ON_BEHALF_OF, "On behalf of users: the client is an API, which exchanges the tokens that it receives for tokens of other APIs"),
+    (ON_BEHALF_OF, "On behalf of users: the client is an API. It receives tokens, and exchanges them for tokens of other APIs"),
     (CUSTOM, "For logins: tokens of other issuers log users in. The token exchange profiles of the tenant define these tokens"),
 )
 EXCHANGE = ("exchange_kinds", "resource_server_identifier")

@@ -172,7 +172,7 @@ class ClientSettings(FurtherMembers):
         required=False, allow_null=True, child=Text(max_length=LONGEST_TYPE), max_length=MAX_TYPES, help_text="RFC 9396, 10."
     )
     oidc_logout = LogoutSettings(required=False, allow_null=True)
-    oidc_backchannel_logout = LogoutSettings(required=False, allow_null=True, help_text="Older name of `oidc_logout`.")
+    oidc_backchannel_logout = LogoutSettings(required=False, allow_null=True, help_text="An older name of the member `oidc_logout`.")
     frontchannel_logout_uri = Address(fragment=False, required=False, allow_null=True)
     frontchannel_logout_session_required = Switch(required=False)
     jwks_uri = KeyAddress(required=False, allow_null=True)

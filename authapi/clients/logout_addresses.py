@@ -10,7 +10,7 @@ from authapi.clients.callbacks import wildcard_problem
 from authapi.clients.origins import web_origin_of
 
 _WILDCARD = "*."
-# A host is copied into a content security policy, so it must not contain characters that end a directive.
+# The host of a registered URL is copied into a content security policy. So characters that end a directive are refused.
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 

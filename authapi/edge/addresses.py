@@ -34,7 +34,7 @@ class AddressKey:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The IP address of the client. `keys` is empty if a trusted proxy does not name the client."""
+    """The IP address of the client. `keys` is empty if the request comes from a trusted proxy that does not name the client."""
 
     address: str
     keys: tuple[AddressKey, ...]

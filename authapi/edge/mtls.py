@@ -29,7 +29,7 @@ VERIFIED_HEADER = "client-certificate-ca-verified"
 HEADERS = (KEY_HEADER, CERTIFICATE_HEADER, VERIFIED_HEADER)
 _CA_VERIFIED = "SUCCESS"
 _NOT_CA_VERIFIED = "FAILED"
-# Endpoints for which an edge forwards certificates.
+# The endpoints for which an edge forwards client certificates.
 _ALIASED = (
     "token_endpoint", "userinfo_endpoint", "pushed_authorization_request_endpoint", "device_authorization_endpoint",
     "backchannel_authentication_endpoint",

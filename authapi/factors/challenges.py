@@ -1,5 +1,6 @@
-"""Checks proofs of factors: sent codes, codes of apps, signatures of keys, recovery codes. Only this module accepts or refuses these
-proofs.
+"""Checks proofs of factors: codes that were sent, codes of apps, signatures of keys, recovery codes.
+
+No other module accepts or refuses these proofs.
 
 Every check locks the factors of the user, so guesses run one after another, even in different processes. A wrong guess is counted in the
 transaction that refuses it, and reported to the caller after the commit.
@@ -41,7 +42,7 @@ CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
 # Time after a message to a factor, before the user can request another message. Mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
-# The newest codes of a factor are valid, up to this number, so that the code in a late message still works.
+# Number of the newest codes of a factor that are valid. There are several, so that the code in a late message still works.
 _COUNTING = 2
 # Number of wrong guesses after which a code is invalid.
 _MOST_FAILURES = 5
@@ -90,7 +91,7 @@ class Prover:
 
 @dataclass(frozen=True)
 class Sent:
-    """A code was queued. An application names the message with `handle` (`oob_code`)."""
+    """A message with a code was queued. An application identifies the message by `handle` (on the wire: `oob_code`)."""
 
     challenge: FactorChallenge
     handle: str = field(repr=False)
@@ -320,7 +321,10 @@ def counting(prover: Prover) -> QuerySet[FactorChallenge]:
 
 
 def _said(row: FactorChallenge, code: str) -> str:
-    """Return the input of a digest. It includes columns that identify the row, so a digest copied to another row matches no code."""
+    """Return the text whose digest is stored for a code.
+
+    The text includes columns that identify the row, so a digest copied to another row matches no code.
+    """
     place = (row.tenant_id, str(row.user_id), str(row.factor_id), row.bound_to, row.purpose, row.expires_at.isoformat())
     return "\x00".join((*place, code))
 

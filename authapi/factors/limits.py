@@ -1,4 +1,6 @@
-"""Rate limits for sending and guessing codes of factors. The limits are low, because a guessing attacker already has the first factor.
+"""Rate limits for sending and guessing codes of factors.
+
+The limits are low, because an attacker who guesses codes already has the first factor.
 
 An attacker who uses up the limits for guesses locks the user out only in new browsers: a browser in which the user has logged in before
 has its own limit for guesses. The limits for sending codes are the same in all browsers.
@@ -53,7 +55,10 @@ def take_message(user: User, address: str) -> None:
 
 
 def may_guess(user: User, place: Whereabouts) -> Rate | None:
-    """Return None if another guess is allowed, otherwise the rate of the empty bucket. Counts nothing. Call it with the user locked."""
+    """Return None if another guess is allowed, otherwise the rate of the bucket that is used up.
+
+    Counts no guess. Call it with the user locked.
+    """
     for bucket, owner in _guesses(user, place):
         if not bucket.has_one(*owner):
             return Rate.of_empty(bucket)

@@ -30,7 +30,7 @@ class PasswordlessCase(Case):
     # Errors of `/passwordless/verify`.
     UNVERIFIED_EMAIL = 401, "invalid_user_password", "Wrong email or verification code."
     UNVERIFIED_PHONE = 401, "invalid_user_password", "Wrong phone number or verification code."
-    # The client gets this error by a redirect.
+    # The browser returns this error to the client by a redirect.
     WRONG_REDIRECTED_CODE = 403, "access_denied", "Wrong email, phone number or verification code."
     # Errors that pages show.
     LINK_EXPIRED = 400, "invalid_request", "This link has expired or was already used. Request a new one where you log in."

@@ -37,7 +37,8 @@ def is_remembered(request: HttpRequest, user: User) -> bool:
 def renew(request: HttpRequest, answer: HttpResponse, user: User) -> None:
     """Replace the secret of a remembered browser, at a login in which the second factor was skipped. The expiry stays the same.
 
-    If a secret was copied, only the first browser that logs in stays remembered. The other browser must prove the factor again.
+    If two browsers have the same secret because it was copied, only the browser that logs in first stays remembered. The other browser must
+    prove the factor again.
     """
     secret, now = new_secret(), timezone.now()
     rows = RememberedBrowser.objects.of(user.tenant_id).filter(

@@ -32,7 +32,7 @@ def render_page(login: Login, handle: str, template: str, context: dict[str, Any
 
 
 def _organization_of(login: Login) -> str | None:
-    """Return the organization whose brand the page has; None without an organization, or if the wish names an invalid organization."""
+    """Return the organization whose brand the page shows; None if the wish names no organization or an invalid one."""
     try:
         return None if login.organization is None else str(login.organization.pk)
     except RequestRefused:

@@ -20,8 +20,8 @@ CHANNELS = (EMAIL, WEBHOOK)
 SECRET = "webhook_secret"  # noqa: S105  (the name of a setting)
 SHORTEST_SECRET = 24
 _LONGEST = 512
-_NO_MAIL = "The tenant notifies users by e-mail, and no mail server is configured: give the tenant a mail provider."
-_NO_WEBHOOK = "The tenant notifies users by a webhook, and the sign-in settings do not contain the address and the secret of the webhook."
+_NO_MAIL = "The tenant notifies users by email, but no mail server is configured: configure a mail provider for the tenant."
+_NO_WEBHOOK = "The tenant notifies users by a webhook, but its address or its secret is missing in the sign-in settings."
 
 
 def missing(tenant_id: str) -> str:

@@ -112,7 +112,7 @@ def _new_token(client: Client) -> str:
 
 
 def _without_credentials(client: Client, registration: Registration) -> dict[str, Any]:
-    """Return the settings to clear, because they name credentials that will be deleted.
+    """Return the settings that name credentials which will be deleted, so that the caller clears these settings.
 
     The authentication method is not cleared if it does not change, so that tokens stay valid.
     """

@@ -20,7 +20,7 @@ from identity.models import Connection, Tenant
 from identity.services.failures import Invalid, NotSupported
 from identity.services.saving import validated_save
 
-# The longest and the shortest lifetime, in hours: a year and a minute.
+# The longest and the shortest lifetime: a year and a minute, in hours.
 LONGEST_LIFETIME = 8760
 _SHORTEST_LIFETIME = 1 / 60
 MOST_ADDRESSES = 100
@@ -141,7 +141,7 @@ def save_settings(row: TenantSettings, *columns: str) -> None:
 
 
 def _without_gaps(values: dict[str, Any]) -> dict[str, Any]:
-    """Omit null and empty values, also in the objects that describe a page: deployment tools also send the empty members of objects."""
+    """Omit null and empty values, also inside the objects that describe a page, because deployment tools send empty members, too."""
     pages = {
         name: {member: value for member, value in (values[name] or {}).items() if value not in (None, "")}
         for name in _PAGES & values.keys()
@@ -198,7 +198,7 @@ def _device_problems(device_flow: dict[str, str]) -> dict[str, list[str]]:
 def _check_pushing(values: dict[str, Any]) -> None:
     name = "require_pushed_authorization_requests"
     if values.get(name) and not values.get("pushed_authorization_requests_supported", True):
-        raise Invalid({name: ["Switch pushed_authorization_requests_supported on first. Otherwise no user can log in."]})
+        raise Invalid({name: ["Set pushed_authorization_requests_supported to true first. Otherwise no user can log in."]})
 
 
 def _context_problems(names: list[str], *, has_second_factors: bool) -> dict[str, list[str]]:

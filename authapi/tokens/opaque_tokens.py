@@ -32,6 +32,6 @@ def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:
 
 
 def find_opaque_token(*, tenant_id: str, token: str) -> AccessToken | None:
-    """Return the row of a token that has not expired, with its user and client; None for an unknown token or a token of another tenant."""
+    """Return the row of a token, with its user and client; None for an unknown or expired token, or a token of another tenant."""
     alive = AccessToken.objects.of(tenant_id).filter(token_checksum=digest_of(token), expires__gt=timezone.now())
     return alive.select_related("user", "application").first()

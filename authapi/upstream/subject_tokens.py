@@ -163,7 +163,7 @@ def _check_times(claims: Mapping[str, Any]) -> None:
 
 
 def _check_actor(allowed: Any, client: Client) -> None:
-    """Raise `_Unacceptable` if the token allows only another party to act with it (RFC 8693, 4.4)."""
+    """Raise `_Unacceptable` if the token names a party that may act with it, and this party is not the client (RFC 8693, 4.4)."""
     if allowed is not None and not (isinstance(allowed, dict) and allowed.get("sub") == client.client_id):
         raise _Unacceptable("The member `may_act` of the token names another party.")
 

@@ -1,4 +1,4 @@
-"""The client of an endpoint for confidential clients only. Refusals have the codes of RFC 6749, 5.2."""
+"""Authenticates the client at endpoints that only confidential clients may use. Refusals have the codes of RFC 6749, 5.2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from authapi.token_request import TokenRequest
 
 
 def confidential_client(request: TokenRequest, *, public: Case) -> Client:
-    """Return the authenticated client of a request. Raises `RequestRefused`, with the case `public` for a public client."""
+    """Return the authenticated client of a request.
+
+    Raises `RequestRefused`; for a public client, with the failure in the parameter `public`.
+    """
     try:
         client = client_auth.authenticate(request)
     except RequestRefused as refused:

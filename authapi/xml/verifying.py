@@ -38,8 +38,8 @@ def verified(element: Element, certificates: Sequence[x509.Certificate], *, allo
 
     1. No id occurs twice in the whole document.
     2. The element has exactly one signature as a child: first, after its Issuer, or last.
-    3. The signature has the only structure that SAML allows: one reference, to the id of this element, with the enveloped
-       transform and exclusive canonicalization, and nothing else inside.
+    3. The signature has the structure that SAML requires: one reference, to the id of this element, with the enveloped transform and
+       exclusive canonicalization. Nothing else is inside the signature.
     4. `algorithms` lists all algorithms of the signature. SHA-1 is accepted only if the caller opts in.
     5. The key of one of the certificates verifies the signature. Keys in the message are removed first.
     6. The signed bytes, parsed again, are this element.
@@ -127,7 +127,7 @@ def _check_form(signature: Element, expected_id: str | None, *, allow_sha1: bool
 def _check_reference(reference: Element, expected_id: str, *, allow_sha1: bool) -> None:
     # SAML core, 5.4.2: the reference names the ID of the element that has the signature. `URI=""` is not accepted.
     if reference.get("URI") != f"#{expected_id}" or reference.get("Type") is not None:
-        raise SignatureRefused("The signature refers to an element other than its parent.")
+        raise SignatureRefused("The reference of the signature names an element other than the parent of the signature.")
     if [etree.QName(part).localname for part in reference] != ["Transforms", "DigestMethod", "DigestValue"] or not _all_of(reference, DS):
         raise SignatureRefused("The reference has no transforms, or unexpected parts.")
     transforms, digest, _ = reference
@@ -165,7 +165,10 @@ def _refused_algorithm(name: str | None) -> str:
 
 
 def _fitting(certificates: Iterable[x509.Certificate], method: str) -> list[x509.Certificate]:
-    """Return the certificates whose key is of the type that the algorithm needs: a key is never used as a key of another type."""
+    """Return the certificates whose key has the type that the algorithm needs.
+
+    So a key is never used with an algorithm for another type.
+    """
     if "#ecdsa-" in method:
         return [each for each in certificates if isinstance(each.public_key(), ec.EllipticCurvePublicKey)]
     return [each for each in certificates if _is_long_rsa(each.public_key())]

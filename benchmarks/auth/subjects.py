@@ -32,7 +32,7 @@ _START_SECONDS = 40.0
 _HERE = Path(__file__).parent
 # The program is in the folder with the packages of the peers, because Node searches for packages in the folder of the program.
 _PLACE = PLACE / "auth"
-# Proofs per second of a run. No server can answer this number of requests, so each request has an unused proof.
+# Number of proofs that are made for each second of a run. No server can answer so many requests, so each request has an unused proof.
 _MOST_PROOFS_PER_SECOND = 3000
 
 
@@ -129,7 +129,7 @@ def oidc_provider(connections: int, *, processes: int = 1, in_postgresql: bool =
     """Serve npm oidc-provider; yields None, after printing the reason, if it is not installed."""
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "oidc-provider").exists():
-        print("oidc-provider is not installed: make test-peers installs it. Left out.")
+        print("oidc-provider is not installed, so it is left out. Install it with: make test-peers")
         yield None
         return
     if in_postgresql and (problems := install_node_packages(_HERE, _PLACE)):

@@ -13,7 +13,7 @@ from benchmarks.stream.options import read_options
 
 
 def main() -> int:
-    """Return the exit status of the measurement, which runs in a process of its own with our settings."""
+    """Run the measurement in a separate process with the settings of this project, and return its exit status."""
     read_options(sys.argv[1:])
     # No worker runs.
     with installation(DELIVERY_NUDGES_ENABLED="0") as environment:

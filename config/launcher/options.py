@@ -16,14 +16,14 @@ DEMO_TENANT = "demo"
 ROOT = Path(__file__).resolve().parents[2]
 _READ_IN = re.compile(r'\benv\.[a-z]+\(\s*"([A-Z][A-Z0-9_]+)"')
 _GIVEN = re.compile(r"(?:^|\s)([A-Za-z_][A-Za-z0-9_]*)\s*[:?+]?=")
-# Variables that the launcher reads without `config.env`.
+# The variables that the launcher reads from the environment directly, and not through `config.env`.
 _FURTHER = frozenset({"DATA_DIR", "PYTHON", "YES"})
 _SIMILAR = 0.75
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one `make up`. An empty URL means a private server."""
+    """The options of one `make up`. For an empty URL, `make up` starts a private server."""
 
     data_dir: Path
     port: int

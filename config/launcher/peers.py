@@ -2,9 +2,9 @@
 allows it.
 
 The lists are in the directories of the tests: `tests/peers/package.json` with its lock, `tests/peers/requirements.lock` for a separate
-environment, and `tests/peers/packages.txt`, a Debian package and one of its programs or files per line. Each folder of
+environment, and `tests/peers/packages.txt`, whose lines contain a Debian package and one of its programs or files. Each folder of
 `tests/peers/servers` is for one SCIM server, and has its own npm or Python lock, because its packages conflict with our packages and with
-those of other servers. Packages that cannot be installed are reported; their tests skip themselves with a reason.
+those of other servers. Packages that cannot be installed are reported. Tests that need these packages skip themselves with a reason.
 """
 
 from __future__ import annotations

@@ -25,13 +25,13 @@ _FAST_AND_FORGETFUL = ("fsync=off", "synchronous_commit=off", "full_page_writes=
 
 
 def prepare(data_dir: Path, *, durable: bool) -> Program:
-    """Return the program of a server with its data in `data_dir`/postgres, and create its cluster if it does not exist.
+    """Return the program of a server whose data is in `data_dir`/postgres. Create the cluster of the server if it does not exist.
 
     1. Choose the programs: the version that wrote the directory, otherwise the first that is found.
     2. Wait for a server that is shutting down; remove a stale pid file.
     3. Create the cluster in a directory beside its final path and then move it, so that a killed start leaves no partial cluster.
 
-    Raises `MissingProgram` with every place that was searched, `NotReady` when the directory stays in use.
+    Raises `MissingProgram` with every place that was searched, and `NotReady` if another server keeps using the directory.
     """
     identity = spawn.server_identity()
     if identity.account:

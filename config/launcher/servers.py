@@ -53,7 +53,8 @@ def _running(program: Program, directory: Path) -> Iterator[None]:
 
 def _fresh_directory() -> Path:
     """Make a directory named after this process; remove the directories of killed processes."""
-    # The path is short, because the length of socket paths is limited. The account that runs PostgreSQL must be able to traverse it.
+    # The path is short, because the length of socket paths is limited. The account that runs PostgreSQL must be able to traverse this
+    # directory.
     root = make_private(Path(tempfile.gettempdir()) / f"identity-runs-{os.geteuid()}")
     root.chmod(0o711)
     for old in root.iterdir():

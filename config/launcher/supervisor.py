@@ -1,4 +1,4 @@
-"""Keeps a group of processes running: starts them, shows their output, restarts ended processes, and stops all in order.
+"""Keeps a group of processes running: starts them, shows their output, restarts processes that have ended, and stops all in order.
 
 Single-threaded, because the parent-death signal is bound to the thread that forks. So every function that waits runs the same loop.
 """
@@ -67,7 +67,7 @@ class Supervisor:
         self._selector.register(source, selectors.EVENT_READ, serve)
 
     def start(self, name: str, prepare: Callable[[], Program]) -> None:
-        """Start a process and keep it running; if `prepare` raises, no process was started."""
+        """Start a process and keep it running. If `prepare` raises an exception, no process is started."""
         member = _Member(prepare)
         member.process = self._launch(prepare())
         self._members[name] = member
@@ -137,7 +137,7 @@ class Supervisor:
         return [member.process.pid, *_descendants(member.process.pid)]
 
     def turn(self, seconds: float) -> None:
-        """One round: show output, answer the control socket, restart ended processes."""
+        """Run one round of the loop: show output, answer the control socket, restart processes that have ended."""
         for key, _ in self._selector.select(seconds):
             key.data()
         self._restart_what_ended()

@@ -15,9 +15,9 @@ _PREVIOUS_SERVER_SECONDS = 30.0
 
 
 def prepare(data_dir: Path, *, durable: bool) -> Program:
-    """Return the program of a server with its data in `data_dir`/redis; wait if an earlier server is shutting down.
+    """Return the program of a server whose data is in `data_dir`/redis; wait if an earlier server is shutting down.
 
-    Raises `MissingProgram` with every place that was searched, `NotReady` when the directory stays in use.
+    Raises `MissingProgram` with every place that was searched, and `NotReady` if another server keeps using the directory.
     """
     places = redis_servers()
     if not places.found:

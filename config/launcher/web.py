@@ -19,7 +19,7 @@ _KEEP_ALIVE_SECONDS = 75
 
 
 def command(options: Options, certificate: ServerCertificate | None) -> tuple[str, ...]:
-    """Return the command line of the chosen server. It listens only on loopback, and all its processes share the port."""
+    """Return the command line of the chosen server. The server listens only on loopback, and all its processes share the port."""
     build = {"uvicorn": _uvicorn, "daphne": _daphne}[options.web_server]
     return (sys.executable, "-m", *build(options, certificate))
 

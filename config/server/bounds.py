@@ -1,4 +1,4 @@
-"""Limits of synchronous requests: body size, time to send it, and number of concurrent requests."""
+"""Limits of synchronous requests: the size of the body, the time in which it must arrive, and the number of concurrent requests."""
 
 from __future__ import annotations
 

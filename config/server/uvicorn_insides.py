@@ -4,8 +4,8 @@ No other module uses private parts of uvicorn.
 
 The plain path is ASGI's `send` (`events.stream.peer`), for all responses of Daphne and for uvicorn's responses of other kinds. A `Wire`
 keeps no request, no parser and no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has no `Wire`. A frame
-to 1,000 streams costs 1.2 times as much as with nchan (`make bench-stream`, docs/performance.md). A complete response needs only one write,
-and two coroutines fewer than on the plain path.
+to 1,000 streams costs 1.2 times as much as with nchan (`make bench-stream`, docs/performance.md). On the fast path, a complete response
+needs only one write, and two coroutines fewer than on the plain path.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Wire:
 
 
 class UvicornProtocol(HttpToolsProtocol):
-    """One connection, with names for the parts of uvicorn that the rules for request heads need."""
+    """One connection. It gives names to the parts of uvicorn that the rules for request heads need."""
 
     flow: Flow  # type: ignore[assignment]  # our class in place of uvicorn's
     wire: Wire | None = None
@@ -169,7 +169,7 @@ class UvicornProtocol(HttpToolsProtocol):
             return
         self.wire = None
         self.parser = httptools.HttpRequestParser(self)
-        # As uvicorn does for the parser of a new connection: data after a request with `Connection: close` is no error.
+        # uvicorn sets this for the parser of a new connection, too: data after a request with `Connection: close` is no error.
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.pipeline = deque()
         self.on_response_complete()
@@ -180,7 +180,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
     @property
     def head_size(self) -> tuple[int, int]:
-        """The number of lines and of bytes of the request head that have arrived."""
+        """The number of lines, and the number of bytes, of the request head that have arrived."""
         return len(self.headers), len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
     @property
@@ -247,7 +247,7 @@ class UvicornProtocol(HttpToolsProtocol):
         lines = [b"%b: %b" % pair for pair in (*self.server_state.default_headers, *headers)]
         head = b"\r\n".join([STATUS_LINE[status][:-2], *lines, b"", b""])
         if head.count(b"\r") != len(lines) + 2 or head.count(b"\n") != len(lines) + 2 or b"\x00" in head:
-            # A header is invalid; on the plain path, uvicorn reports the error.
+            # A header is invalid. Return False, so that uvicorn writes the response on the plain path and reports the error.
             return False
         cycle.response_started = True
         cycle.waiting_for_100_continue = False

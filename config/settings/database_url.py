@@ -11,7 +11,7 @@ from foundation.database.session_settings import SESSION_SETTINGS
 
 # With these options, libpq notices within 15 to 25 seconds, instead of hours, that a server has failed without closing its connections.
 _LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
-# Of several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
+# If there are several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
 _SEVERAL_SERVERS = {"target_session_attrs": "read-write", "connect_timeout": "3"}
 # If a replica does not answer within this time, lists read from the primary. Two seconds are the minimum of libpq.
 _REPLICA_CONNECT_SECONDS = "2"
@@ -55,7 +55,7 @@ def database_settings(url: str, *, pool_size: int, name: str = "DATABASE_URL") -
 
 
 def replica_settings(url: str, *, pool_size: int) -> dict[str, Any]:
-    """Return Django's database settings of a replica. Of several servers a standby is preferred, and no session can write.
+    """Return Django's database settings of a replica. If there are several servers, a standby is preferred. No session can write.
 
     Raises `ImproperlyConfigured` like `database_settings`.
     """

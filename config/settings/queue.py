@@ -29,7 +29,7 @@ _ALWAYS: dict[str, Any] = {
     # Celery treats a damaged response from Redis as an error of the channel. Without this setting, the error would end the worker.
     "CELERY_BROKER_CHANNEL_ERROR_RETRY": True,
     "CELERY_TASK_DEFAULT_QUEUE": "work",
-    # Workers alternate between the two queues. Otherwise work that a person waits for would wait for thousands of deliveries.
+    # Workers alternate between the two queues. Otherwise work for which a person waits would start only after thousands of deliveries.
     "CELERY_TASK_QUEUES": (Queue("work"), Queue("deliveries")),
     "CELERY_TASK_ROUTES": {"provisioning.deliver": {"queue": "deliveries"}},
     "CELERY_TASK_PUBLISH_RETRY": False,

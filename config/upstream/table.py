@@ -22,7 +22,7 @@ _PARAMETER = re.compile(r"<[^>]*>")
 
 
 class Kind(StrEnum):
-    """The status of an operation: a value of `Standing`, or served, neutral, or an addition of this service."""
+    """The status of an operation: one of the values of `Standing`, "served", "neutral", or "addition of this service"."""
 
     SERVED = "served"
     NEUTRAL = "neutral"
@@ -66,7 +66,7 @@ def table() -> tuple[Entry, ...]:
 
 
 def unbuilt_at(method: str | None, path: str) -> Entry | None:
-    """Return the operation of the libraries at a requested path, if the service does not have it; otherwise None."""
+    """Return the operation of the libraries at a requested path if the service does not have this operation; otherwise None."""
     segments = tuple(path.removeprefix(MANAGEMENT_PREFIX).split("/"))
     found = [entry for entry in _unbuilt() if entry.method == _method(method) and _covers(entry.segments, segments)]
     return max(found, key=lambda entry: _literals(entry.segments), default=None)

@@ -79,7 +79,7 @@ class ConnectionsPage(TenantPage):
         ]
 
     def show(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """List the connections. The page reloads itself, also without JavaScript."""
+        """List the connections. The page reloads itself, even without JavaScript."""
         found = open_connections(tenant_id)
         context = {
             "tenant_id": tenant_id,
@@ -95,7 +95,7 @@ class ConnectionsPage(TenantPage):
         return self.page(request, "admin/open_connections.html", context)
 
     def disconnect(self, request: HttpRequest, tenant_id: str, connection_id: str) -> HttpResponse:
-        """Show what closing the connection does; on POST, close the connection and record in the audit log who closed it."""
+        """Show the effects of closing the connection. On POST, close the connection, and record in the audit log who closed it."""
         found = open_connections(tenant_id)
         chosen = next((shown for shown in self._shown(found, tenant_id) if shown.connection.connection_id == connection_id), None)
         if chosen is None:
@@ -161,7 +161,7 @@ def _clients(tenant_id: str, found: OpenConnections) -> list[Client]:
 
 
 def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
-    """Return the text and the level of the message that reports a test event."""
+    """Return the text and the level of the message that reports the result of a test event."""
     count = fate.silent_processes
     unheard = f" {count} process{'' if count == 1 else 'es'} did not answer in time, so their streams are not counted." if count else ""
     if not fate.arrivals:

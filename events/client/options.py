@@ -20,8 +20,8 @@ Credentials: the command uses the first of these that is present:
   --token-file FILE                         a file with an access token; read again after the service refused the token
   --client-id ID and --client-secret-file FILE
   EVENTS_TOKEN                              environment: an access token
-  EVENTS_CLIENT_ID, EVENTS_CLIENT_SECRET    environment: a client; tokens are fetched and renewed automatically
-  up.json of this checkout                  without URL, when `make up` runs"""
+  EVENTS_CLIENT_ID, EVENTS_CLIENT_SECRET    environment: a client, for which the command fetches and renews tokens
+  up.json of this checkout                  if URL is not given and `make up` runs"""
 CREDENTIALS_HELP = f"""{CREDENTIAL_SOURCES}
 The client needs the scope read:events. No token and no secret is ever printed."""
 
@@ -49,7 +49,7 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
     who.add_argument("--client-secret-file", type=Path, metavar="FILE", help="read the secret of the client from FILE")
     who.add_argument("--client-secret", metavar="SECRET", help="the secret itself; other users of the machine can see it")
     who.add_argument("--audience", metavar="URL", help="audience of the requested token; default: the base URL of the management interface")
-    who.add_argument("--dpop", action="store_true", help="bind the token to a fresh key and prove it with each request (DPoP)")
+    who.add_argument("--dpop", action="store_true", help="bind the token to a new key; each request proves possession of the key (DPoP)")
     who.add_argument("--dpop-key-file", type=Path, metavar="FILE", help="like --dpop, with the private EC key (P-256) in FILE")
     where = parser.add_argument_group("connection")
     where.add_argument(

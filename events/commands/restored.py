@@ -44,7 +44,7 @@ _SHOWN = 20
 
 def add_arguments(parser: CommandParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--tenant", help="Id of the only tenant whose log begins a new epoch.")
+    which.add_argument("--tenant", help="Id of a tenant: only the log of this tenant begins a new epoch.")
     which.add_argument("--all", action="store_true", help="Begin a new epoch of the logs of all tenants.")
     which.add_argument("--nothing-lost", action="store_true", help="Keep all cursors valid; only store the identity of this database.")
     parser.add_argument("--yes", action="store_true", help="Do not ask for confirmation.")

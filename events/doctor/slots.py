@@ -47,7 +47,7 @@ def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str
 
 
 def _require_full(stream: Exchange) -> None:
-    """Raise the response as an error unless it reports that the limit is reached."""
+    """Raise `StreamError` unless the response reports that the limit is reached."""
     error = stream.refusal()
     if error.code != "connection_limit":
         raise error

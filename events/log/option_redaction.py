@@ -56,7 +56,7 @@ def _cleaned(document: Any, removed: list[tuple[str, Path, Any]]) -> Any:
 
 
 def redactions(tenant_id: str) -> Iterator[tuple[int, Redaction]]:
-    """Yield the key of each stored event of the tenant that contains secrets of a connection, with its redaction."""
+    """Yield the key and the redaction of each stored event of the tenant that contains secrets of a connection."""
     for event_type in CONNECTION_EVENTS:
         last = 0
         # Each page is read with the index by tenant and type.
@@ -81,7 +81,7 @@ def redact_events(tenant_id: str) -> int:
 
 
 def redact_marks(tenant_id: str | None) -> int:
-    """Remove the secrets from marks (row images that wait for the sweep), and return the number of changed marks.
+    """Remove the secrets from the images in marks that wait for the sweep, and return the number of changed marks.
 
     Marks that the sweep has locked are skipped.
     """

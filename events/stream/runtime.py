@@ -33,7 +33,7 @@ from events.stream.writer import SHUTDOWN
 
 _SEALERS_KEPT = 1024
 # The pages of replays get EVENTS_RING_BYTES divided by this number, and the rings get the rest. Many streams replay only for a short time,
-# so a small share for pages is enough.
+# so a small share is enough for the pages.
 _PAGES_SHARE_OF_BUDGET = 8
 # Streams begin to close within this share of the drain time. The rest of the time is for their last bytes.
 _SPREAD_SHARE = 0.8

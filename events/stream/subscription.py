@@ -14,7 +14,7 @@ from events.stream.reading.tail import Tails
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Timing parameters of a stream: in seconds, but `retry_ms` in milliseconds."""
+    """The intervals and time limits of a stream. `retry_ms` is in milliseconds, all others are in seconds."""
 
     heartbeat: float
     lifetime: float
@@ -40,8 +40,8 @@ class Subscription:
     address: str = ""
     # A comment that the stream sends directly after the opening; empty if no comment is needed.
     notice: bytes = b""
-    # Tells whether a stream without token and client, such as that of a staff session, may continue. A thread calls this function once a
-    # second.
+    # Tells whether a stream without token and client, such as that of a staff session, may continue. This function is called once a second,
+    # in a thread.
     still_stands: Callable[[], bool] | None = None
 
 

@@ -73,7 +73,7 @@ class RowsWidget(forms.Widget):
     """Rows of inputs below the headings of the columns. The names of the inputs end with the number of the row."""
 
     columns: Sequence[Column] = ()
-    # Texts of the members that rows cannot represent.
+    # The members that rows cannot represent, as texts.
     kept: Mapping[str, str] = {}
     whole: str | None = None
 
@@ -84,7 +84,7 @@ class RowsWidget(forms.Widget):
         return f"{id_}-{self.columns[0].key}-0" if id_ else id_
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
-        """Return the rows that a page sends, or the JSON text that a program sends under the name of the field."""
+        """Return what was sent: the rows of a page, or the JSON text that a program sends under the name of the field."""
         if name in data:
             return data.get(name)
         found = re.compile(rf"{re.escape(name)}-(?:{'|'.join(column.key for column in self.columns)})-(\d{{1,4}})")
@@ -189,7 +189,8 @@ def is_cell(value: Any, longest: int = 255) -> bool:
 def _cell(name: str, column: Column, number: int, text: str) -> SafeString:
     if not column.choices:
         return format_html(_INPUT, name, column.key, number, text, column.longest, column.label, number + 1)
-    # If the refused text is not one of the choices, the select shows the text as well, so that the reader sees what the error is about.
+    # If a refused text is not one of the choices, the select also shows this text, so that the reader sees the text to which the error
+    # refers.
     own = () if text in dict(column.choices) else ((text, text),)
     options = format_html_join(
         "",

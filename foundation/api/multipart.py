@@ -1,4 +1,4 @@
-"""Parser of `multipart/form-data`, which one operation accepts. Members are parsed as in a form; the file is written to disk."""
+"""Parser of `multipart/form-data`, which a single operation accepts. Members are parsed as in a form; the file is written to disk."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class OutboundSession:
             current_call.reset(token)
 
     def addresses(self, url: str, *, deadline: float) -> list[str]:
-        """Return the addresses of the host; raise `AddressRefused` if requests may not reach one of the addresses."""
+        """Return the addresses of the host; raise `AddressRefused` if one of the addresses is forbidden."""
         self._check_url(url)
         call = Call(deadline, self._rules, self._resolver)
         with _named_failures():
@@ -138,7 +138,10 @@ def _named_failures() -> Iterator[None]:
 
 
 def _ended_early(error: BaseException) -> bool:
-    """Tell whether a TLS failure is only a closed connection, which is a temporary failure; a bad certificate is a permanent failure."""
+    """Tell whether a TLS failure is only a closed connection.
+
+    A closed connection is a temporary failure; an invalid certificate is a permanent failure.
+    """
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):

@@ -46,7 +46,7 @@ class DeletedInPartsAdmin(ServiceAdmin[Row]):
         return [*super().get_list_display(request), "standing"]
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Leave out the column with the progress if no row of the page is being deleted."""
+        """Leave out the column with the progress unless the page shows a row that is being deleted."""
         changelist = super().get_changelist_instance(request)
         if not any(row.is_being_deleted for row in changelist.result_list):
             changelist.list_display = [name for name in changelist.list_display if name != "standing"]

@@ -1,4 +1,4 @@
-"""Groups: `/groups`, `/groups/{id}`, and their members and roles below it."""
+"""Groups: `/groups`, `/groups/{id}`, and the members and roles of a group below its URL."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def job_resource(job: Job, *, base: str) -> dict[str, Any]:
 
 
 def failed_job(job: Job) -> dict[str, Any]:
-    """Return the members that every job has. For a job that failed as a whole, this is the complete document."""
+    """Return the members that the document of every job has. If a job failed as a whole, its document has no other members."""
     document = {"id": job.pk, "type": job.type, "status": job.status, "created_at": wire_time(job.created_at)}
     found = {"connection_id": job.connection_id, "status_details": job.status_details}
     return document | {name: value for name, value in found.items() if value}

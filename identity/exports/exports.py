@@ -1,4 +1,4 @@
-"""Exports of users: a job whose file grows by one page per transaction, or row by row for a command. No user is locked.
+"""Exports of users. The file of a job grows by one page per transaction; a command reads row by row. No user is locked.
 
 The cursor of the stream is read before the first page, so a stream from this cursor continues the export without a gap.
 """
@@ -105,7 +105,7 @@ def export_next_page(job: Job) -> bool:
     if len(page) == PAGE_ROWS and done + len(page) != limit:
         return True
     _store(job, end(Checksum(job.summary["crc"], job.summary["size"])))
-    # Users created or deleted meanwhile make the initial count an estimate.
+    # The initial count is only an estimate, because users may be created or deleted meanwhile.
     job.summary["total"] = job.summary["exported"]
     return False
 

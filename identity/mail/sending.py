@@ -17,7 +17,7 @@ from identity.messages.outcomes import MailNotConfigured, ProviderAway
 
 __all__ = ["MailNotConfigured", "MailServerAway", "send_mail"]
 
-# The mail server is unavailable now; a later try may succeed.
+# Raised if the mail server is unavailable now: a later try may succeed.
 MailServerAway = ProviderAway
 
 

@@ -5,10 +5,10 @@ before the call and settled after it:
 
 1. Commit `sending`, with the time at which the worker must be done.
 2. Call the provider.
-3. Commit the result: accepted, refused, in doubt, or surely not accepted. If the provider has surely not accepted the message, the state
-   becomes `waiting` again, for a retry.
+3. Commit the result: accepted, refused, in doubt, or certainly not accepted. If the provider has certainly not accepted the message, the
+   state becomes `waiting` again, for a retry.
 
-A worker that finds `sending` waits until that time. After that time, the other worker has died or lost the response, so it is unknown
+A worker that finds `sending` waits until the stored time. After that time, the other worker has died or lost the response, so it is unknown
 whether the message was sent. The message is not sent again: a repeated code, or a message that is billed twice, does more harm than a
 missing message, which the user can request again.
 """
@@ -84,7 +84,7 @@ def pause_of(job: Job, *, lasts_until: datetime | None = None) -> Pause:
 
 @unit_of_work
 def _claimed(job: Job, lasts_until: datetime | None) -> Pause | bool | None:
-    """Mark the job as `sending` and return None. Returns a pause while another worker sends, and True if nothing is left to do."""
+    """Mark the job as `sending` and return None. While another worker sends, return the pause; if nothing is left to do, return True."""
     row = Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk)
     now = timezone.now()
     state = state_of(row)
@@ -100,7 +100,7 @@ def _claimed(job: Job, lasts_until: datetime | None) -> Pause | bool | None:
         _write(job, row, DROPPED, "Not sent: the message expired before the provider accepted it.")
         return True
     row.summary = {**row.summary, _UNTIL: (now + _LONGEST_CALL).isoformat()}
-    # Extends the lease, so that the sweep gives the job to no other worker while this worker waits for the provider.
+    # Extend the lease of the job, so that the sweep does not give the job to another worker while this worker waits for the provider.
     row.lease_until = now + _LONGEST_CALL
     _write(job, row, SENDING, "")
     return None

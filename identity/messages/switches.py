@@ -7,7 +7,10 @@ from identity.models import MessageTemplate
 
 
 def is_switched_on(tenant_id: str, kind: Kind) -> bool:
-    """Tell whether a message is sent: the row without a language decides, else the default of the kind."""
+    """Tell whether messages of this kind are sent.
+
+    The row without a language decides; if there is none, the default of the kind decides.
+    """
     if not kind.is_sent:
         return False
     if kind.is_always_sent:

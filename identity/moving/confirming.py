@@ -13,7 +13,10 @@ def add_yes(parser: CommandParser) -> None:
 
 
 def confirm(tenant_id: str, effect: str, options: Mapping[str, Any], stdout: OutputWrapper) -> None:
-    """Show the effect and let the operator type the id of the tenant, unless `--yes` was given. Raises `CommandError` for other input."""
+    """Show the effect and ask the operator to type the id of the tenant, unless `--yes` was given.
+
+    Raises `CommandError` for other input.
+    """
     stdout.write(effect)
     if options["yes"]:
         return

@@ -1,4 +1,4 @@
-"""What an archive says about its tenant and its installation, and why a target refuses the archive."""
+"""The facts in an archive about its tenant and its installation, and the reasons for which a target refuses the archive."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def migrations() -> list[str]:
 
 
 def refusals(archive: Archive) -> list[str]:
-    """Return a sentence for each reason why this installation cannot take the tenant. Changes nothing."""
+    """Return a sentence for each reason for which this installation cannot accept the tenant. Changes nothing."""
     facts = archive.facts
     checks = (_migrations(facts), _settings(facts), _keys(archive), _tenant(archive), _hosts(archive), _staff(archive))
     return [sentence for check in checks for sentence in check]

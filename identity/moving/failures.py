@@ -1,4 +1,4 @@
-"""Why a step of a move is refused. Every message is a sentence for the operator."""
+"""Errors of the steps of a move. Every message is a sentence for the operator."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _sign_up_status(attribute: Mapping[str, Any]) -> Any:
 
 
 def _is_active(attribute: Any) -> bool:
-    """Tell whether users log in with an attribute: this is so if it is an object, unless its `identifier` has `active: false`."""
+    """Tell whether users log in with an attribute. True if the attribute is an object, unless its `identifier` has `active: false`."""
     if not isinstance(attribute, dict):
         return False
     identifier = attribute.get("identifier")

@@ -1,4 +1,6 @@
-"""Forms of strategies whose connections the service stores, but with which no user can log in. Pure.
+"""Forms for connections of strategies that the service does not implement: it stores such a connection, but no user can log in with it.
+
+Pure.
 
 Each form names the strategy to use instead.
 

@@ -19,9 +19,9 @@ WALK = 3_000
 # A condition is frequent if at least one in this number of walked rows matches. For a frequent condition the walk continues. For a
 # rarer condition the matches are collected.
 _FREQUENT = 100
-# Maximum walk of a count. For a longer walk, the condition's own index counts faster.
+# Maximum length of a walk that counts. If the walk had to be longer, a count with the condition's own index would be faster.
 _COUNT_WALK = 20_000
-# Maximum length of a walk as a multiple of its estimate. After that the rows are collected.
+# Maximum length of a walk as a multiple of its estimate. At this length, the walk stops, and the matches are collected instead.
 _MARGIN = 4
 
 Rows = QuerySet[Any, Any]
@@ -69,7 +69,7 @@ class SearchReading:
         """Return the number of rows: exact up to `USER_SEARCH_COUNT_LIMIT`. Above this limit, the result may be the limit plus one.
 
         The result is never less than the number of rows up to the end of the page, plus one if more rows follow. So a client that reads the
-        total again with each page, and stops at that total, misses no row.
+        total again with each page, and stops when it has read that many rows, misses no row.
         """
         if self._total is not None:
             return self._total

@@ -31,7 +31,7 @@ def open_secrets(action: Action) -> dict[str, str]:
 def takes_token_elsewhere(action: Action, base_url: str) -> bool:
     """Tell whether the stored token would be sent to a host for which it was not entered.
 
-    A missing or unreadable base URL is treated as another host, because an attacker may have removed the URL to bypass this check.
+    A missing or unreadable stored base URL is treated as another host, because an attacker may have removed the URL to bypass this check.
     """
     stored = {secret.name: secret.sealed for secret in action.secrets.filter(name__in=REQUIRED)}
     if BEARER_TOKEN not in stored:

@@ -1,4 +1,7 @@
-"""Writes audit entries about decisions, redeliveries, dry runs and exports of dead letters, each with actor, time and dead letters."""
+"""Writes audit entries about decisions, redeliveries, dry runs and exports of dead letters.
+
+Each entry has the actor, the time and the ids.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from identity.admin.scope import staff_of, tenant_in_scope
 from identity.audit.entries import record
 from provisioning.models import DeadLetter
 
-# Largest number of ids in one entry; `count` is the full number.
+# Largest number of ids in one entry. The field `count` has the number of all ids.
 MOST_NAMED = 100
 
 

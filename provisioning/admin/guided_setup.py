@@ -133,7 +133,7 @@ class ConnectPage(TenantPage):
             path(f"{place}/<str:action_id>/discard/", self.for_tenant(self.discard, *_FURTHER), name=f"{self.url_name}_discard"),
         ]
 
-    # Overview, new setups, discarding
+    # Overview, new setups, discarding of setups
 
     def begin(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
         """List unfinished setups, with links to continue and to discard them."""

@@ -78,7 +78,10 @@ class ActionTestEndpoint(Endpoint):
 
 
 def _setup(action: Action, payload: dict[str, Any], *, dry_run: bool) -> Setup:
-    """Return the deployed version; or the draft, if the request selects the draft or is a dry run of an action that is not deployed."""
+    """Return the deployed version.
+
+    Return the draft if the request selects it, or if the request is a dry run and the action is not deployed.
+    """
     if payload.get("draft", False):
         return draft_setup(action)
     deployed = deployed_setup(tenant_id=action.tenant_id, action_id=action.pk)
@@ -110,7 +113,10 @@ class TriggerEndpoint(Endpoint):
 
 
 class BindingEndpoint(Endpoint):
-    """Actions bound to a trigger. The list is always empty, because a stream names its action."""
+    """The actions that are bound to a trigger.
+
+    The list is always empty, because actions are bound to streams: each stream names its action.
+    """
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

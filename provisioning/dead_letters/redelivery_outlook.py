@@ -29,7 +29,10 @@ class OutlookKind:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The outcome without force. `blocked`: deletions whose users exist again. `superseded`: events that are older than a written event."""
+    """The outcome of a redelivery without force.
+
+    `blocked`: deletions whose users exist again. `superseded`: events older than a written event.
+    """
 
     kinds: list[OutlookKind]
     sent: int

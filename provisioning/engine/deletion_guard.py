@@ -23,8 +23,9 @@ _ALLOW = "UPDATE provisioning_deletionguard SET staged_since = NULL, counted = 0
 
 
 def set_guard(*, tenant_id: str, stream_id: str, threshold: int | None, window_seconds: int = 3600) -> DeletionGuard | None:
-    """Set the number of deletions per window that need no approval; more deletions hold the stream. `threshold` None removes the guard. A
-    held stream stays held.
+    """Set the number of deletions per window that need no approval. If there are more deletions in a window, the stream is held.
+
+    If `threshold` is None, the guard is removed. A held stream stays held.
 
     Raises `NotFound` for an unknown stream and `Invalid` for a bad threshold or window.
     """

@@ -61,7 +61,10 @@ def update_stream(
     subscriptions: Iterable[str] | None = None,
     destination: dict[str, Any] | None = None,
 ) -> EventStream:
-    """Replace the given fields; the type of the destination never changes. New subscriptions apply to events not yet dispatched."""
+    """Replace the given fields; the type of the destination never changes.
+
+    New subscriptions apply only to events that are not dispatched yet.
+    """
     with transaction.atomic():
         stream = locked_stream(tenant_id=tenant_id, stream_id=stream_id)
         changed = []
@@ -123,8 +126,10 @@ def enable_stream_at(*, tenant_id: str, stream_id: str, position: int) -> None:
 
 
 def synchronization_target(stream_id: str) -> str:
-    """Return the target of a stream's synchronization job. At most one job per target runs. Redelivery jobs have another target, the stream
-    id, so a redelivery job can run at the same time as a synchronization.
+    """Return the target of a stream's synchronization job.
+
+    At most one job of each target runs at a time. Redelivery jobs have another target, the id of the stream. So a redelivery job can run at
+    the same time as a synchronization.
     """
     return f"synchronization:{stream_id}"
 

@@ -32,7 +32,7 @@ def foresee(
     own_id: str | None,
     before: Mapping[str, Any] | None = None,
 ) -> Foreseen | None:
-    """Predict how the server answers a write of this user if another account has the user's `userName`; return None without an obstacle.
+    """Predict how the server answers a write of this user if another account has the `userName`. None if nothing prevents the write.
 
     `own_id` is the id of the account to write, None for a create. `before` is this account, if it was read; if this account already has the
     name, no request is sent. Raises the exceptions of `ScimClient.filtered`.

@@ -53,7 +53,7 @@ def _impossible(path: ScimPath) -> list[str]:
 
 
 def _unfit(path: ScimPath, source: str) -> list[str]:
-    """Return the reason why a constant cannot be sent. All other expressions can only be checked with the data of a user."""
+    """Return the reason why a constant cannot be sent. Only constants are checked: other expressions need the data of a user."""
     if not is_constant(source):
         return []
     fitting = Fitting()

@@ -20,7 +20,7 @@ class LinkRows(Protocol):
         """Return the links of every tenant on this server that contain the id of the user or one of `remote_ids`."""
 
     def begin(self, link: Link) -> list[Link]:
-        """Commit `link`, which contains a doubt, but do nothing if an account of the user is known; return the same links as `read`."""
+        """Commit `link`, which contains a doubt, unless an account of the user is known. Return the same links as `read`."""
 
     def write(self, link: Link) -> bool:
         """Store a link immediately; return False if a newer event has written the link."""
@@ -68,7 +68,7 @@ class LinkBook:
 
     @property
     def is_linked_before(self) -> bool:
-        """Whether an earlier event has linked the account, so that a create event for this user must update the account."""
+        """Whether an earlier event has linked the account. Then a create event for this user must update the account."""
         return self._read is not None and self._read.is_open and 0 < self._read.birth < self._position
 
     @property
@@ -85,7 +85,7 @@ class LinkBook:
             self._take(self._rows.read([remote_id for remote_id in remote_ids if _is_usable(remote_id)]))
 
     def begin_create(self, *, user_name: str, key: str) -> bool:
-        """Commit a doubt before a create request is sent; tell whether there was already a doubt."""
+        """Commit a doubt before a create request is sent. Return whether the link already had a doubt."""
         if self._rows is None:
             return False
         names = (user_name,) if user_name else ()
@@ -128,7 +128,7 @@ class LinkBook:
 
     @property
     def inherited(self) -> Link | None:
-        """Return the newest link of another action of the tenant, if this action has no link of the user.
+        """Return the newest link of another action of the tenant. None if this action has a link of the user.
 
         The other action may be deleted. Its links remain, because the accounts still belong to the users.
         """
@@ -137,7 +137,7 @@ class LinkBook:
         return max((other for other in self._others if self._is_kin(other)), key=lambda link: link.birth, default=None)
 
     def inherit(self, link: Link | None) -> None:
-        """Copy the verified link of another action, if this action has no link of the user."""
+        """Copy the verified link of another action if this action has no link of the user."""
         if link is not None and self._is_kin(link) and self._knows_no_account:
             own = self._own_or_new()
             told: dict[str, Any] = {"birth": max(link.birth, own.birth), "position": own.position, "doubt": own.doubt, "is_missing": False}

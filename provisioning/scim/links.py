@@ -17,8 +17,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # times of such a server cannot distinguish accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
-# Origins that a link can have after an administrator confirmed it. A run that started before the confirmation may overwrite the origin with
-# "by name".
+# Origins that a link can have after an administrator confirmed it. A run that started before the confirmation may overwrite the origin of
+# the link with "by name".
 _CONFIRMED = ("adopted", "by name")
 # Longer ids are not stored, because they cannot be requested; see `user_path`.
 LONGEST_ID = 512
@@ -62,8 +62,10 @@ class Link:
 
     @property
     def takes_first_read(self) -> bool:
-        """Whether an administrator confirmed the link without a witness. Then the account that is next read with the linked id becomes the
-        witness."""
+        """Whether an administrator confirmed the link without a witness.
+
+        Then the name and the creation time of the account that is next read with the linked id become the witness.
+        """
         return self.is_open and self.origin in _CONFIRMED and not self.has_witness
 
     def has_sent(self, user_name: str) -> bool:

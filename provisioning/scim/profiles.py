@@ -11,7 +11,7 @@ GENERIC = ""
 class ServerProfile:
     """One kind of server. Options of the action override its profile.
 
-    `update_mode` is a mode that can remove attributes: PUT, or PATCH with an operation per attribute.
+    `update_mode` is an update mode with which the service can remove attributes: PUT, or PATCH with an operation per attribute.
     """
 
     label: str

@@ -17,7 +17,10 @@ from provisioning.models import Action
 
 @dataclass(frozen=True)
 class LocalUser:
-    """A user of this service: key of the row (for pagination), document, and a log position that is not newer than the document."""
+    """A user of this service: the key of its row (for pagination), its document, and a log position.
+
+    The document is at least as new as the position.
+    """
 
     key: int
     document: dict[str, Any]
@@ -54,7 +57,10 @@ class People:
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
 
     def elsewhere(self, user_ids: Collection[str]) -> set[str]:
-        """Return the ids that users of other tenants with provisioning also have: accounts with these ids may belong to those users."""
+        """Return those of the given ids that users of other tenants with provisioning also have.
+
+        Accounts with these ids may belong to those users.
+        """
         others = Action.all_tenants.exclude(tenant_id=self.tenant_id).values_list("tenant_id", flat=True).distinct()
         users = User.all_tenants.filter(tenant_id__in=list(others), user_id__in=user_ids)
         return set(users.values_list("user_id", flat=True))

@@ -23,8 +23,8 @@ from provisioning.synchronization.state import save
 _TURN_SECONDS = 4.0
 _LONGEST_PAUSE_SECONDS = 3600.0
 _FIRST_PAUSE_SECONDS = 2.0
-# Tries per user while the server is busy. After the last try, the user counts as failed. Three consecutive failed users stop the job. In
-# the phases that read or delete accounts, the last try stops the job.
+# Number of tries for each user while the server is busy. After the last try, the user counts as failed. Three consecutive failed users stop
+# the job. In the phases that read or delete accounts, the last try stops the job.
 MOST_TRIES = 5
 
 
@@ -56,7 +56,7 @@ class Run:
         self._next_at = max(now, self._next_at) + 1 / self.plan.rate
 
     def failed(self, user_id: str, failure: Exception) -> Finding:
-        """Return the finding of a user that could not be synchronized."""
+        """Return the finding for a user that could not be synchronized."""
         detail = getattr(failure, "detail", "")
         reason = f"{failure}; {detail}" if detail else str(failure)
         return Finding(Outcome.FAILED, user_id, reason=self.remote.mask.text(reason), error_class=type(failure).__name__)

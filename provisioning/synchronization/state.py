@@ -18,7 +18,8 @@ from provisioning.models.synchronizations import SynchronizationRow
 from provisioning.synchronization import holders
 from provisioning.synchronization.findings import Finding, Outcome
 
-# At most this many users per outcome are stored, except missing users, who are all stored. The counts include all users.
+# At most this many users are stored for each outcome. Missing users are the exception: all of them are stored. The counts include all
+# users.
 ROWS_KEPT = 1000
 _ACCOUNTS = (Outcome.EXTRA, Outcome.DELETED)
 

@@ -1,4 +1,4 @@
-"""Each row of the lists in `docs/security.md` names tests that exist."""
+"""Checks that every test exists that a row of the lists in `docs/security.md` names."""
 
 from __future__ import annotations
 

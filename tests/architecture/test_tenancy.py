@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("foundation", "identity", "authapi", "events", "provisioning", "config")
 UNBOUND = frozenset({"all_tenants", "_default_manager", "_base_manager"})
 
-# Keys: module and function. Values: the number of reads of all tenants in the function, and the reason.
+# Keys: module and function. Values: how often the function reads rows of all tenants, and the reason.
 ALLOWED = {
     ("authapi/accounts/attack_notices.py", "due_notices"): (1, "a scheduled task finds due notices of all tenants"),
     ("authapi/accounts/attack_notices.py", "_taken"): (1, "a worker claims a notice by its key"),
@@ -68,13 +68,13 @@ ALLOWED = {
     ("provisioning/commands/following.py", "stream_named"): (1, "an operator names an event stream by its id"),
     ("provisioning/synchronization/people.py", "People.elsewhere"): (
         2,
-        "an account on a shared server may belong to a user of another tenant, and such an account must not be deleted",
+        "an account on a shared server may belong to a user of another tenant; such an account must not be deleted",
     ),
 }
 
 
 def uses_in(module: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield module and function for each read of all tenants' rows in the text of a module."""
+    """Yield module and function for each place in the text of a module that reads rows of all tenants."""
     waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(ast.parse(text), ())]
     while waiting:
         node, names = waiting.pop()

@@ -24,7 +24,7 @@ def decoded(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def signed(tenant: Tenant, token: str, *, header: dict[str, Any] | None = None, claims: dict[str, Any] | None = None) -> str:
-    """Change the contents of `token` and sign it again with the tenant's own key; None removes a member."""
+    """Change the contents of `token`, and sign the token again with the tenant's own key. A member that is None is removed."""
     kid, key = signing_key(tenant.pk)
     old_header, old_claims = decoded(token)
     new_header = {name: value for name, value in (old_header | {"kid": kid} | (header or {})).items() if value is not None}

@@ -51,7 +51,7 @@ class Node:
         return self.directory / "data"
 
     def state(self, path: str = "/patroni") -> dict[str, Any]:
-        """Return what Patroni reports about its server as a mapping, or an empty mapping if Patroni does not answer."""
+        """Return the report of Patroni about its server as a mapping. The mapping is empty if Patroni does not answer."""
         try:
             with urlopen(f"http://127.0.0.1:{self.rest_port}{path}", timeout=2) as answer:
                 document: dict[str, Any] = json.loads(answer.read())

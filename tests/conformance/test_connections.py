@@ -20,7 +20,7 @@ from tests.factories.models.identity import TenantFactory
 
 @pytest.fixture(scope="module")
 def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
-    """One process on each of two servers."""
+    """Two servers, each with one process."""
     times = {"EVENTS_HEARTBEAT_SECONDS": "0.5"}
     with django_db_blocker.unblock(), web_process("uvicorn", **times) as first, web_process("uvicorn", **times) as second:
         yield [first, second]

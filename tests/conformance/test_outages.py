@@ -1,6 +1,6 @@
 """Streams deliver every event, even if the database closes all connections or Redis is unavailable.
 
-They keep no database connection open, and a process can serve only streams.
+Open streams keep no database connection open. A process can be configured to serve streams and nothing else.
 """
 
 from __future__ import annotations

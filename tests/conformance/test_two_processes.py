@@ -16,7 +16,7 @@ from tests.conformance.web_process import WebProcess, web_process
 
 @pytest.fixture(scope="module")
 def pair(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[WebProcess]]:
-    """One process on each of two servers."""
+    """Two servers, each with one process."""
     with django_db_blocker.unblock(), web_process("uvicorn") as first, web_process("daphne") as second:
         yield [first, second]
 

@@ -1,4 +1,4 @@
-"""A SAML provider whose every response a test can change. Other tests use real providers."""
+"""A SAML provider of which a test can change every response. Other tests use real providers."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ Mangler = Callable[[bytes], Wire]
 
 
 class Relay:
-    """The handler of the relay. `instead` and `after` contain entries for the next requests of each verb; each is used once, in order.
+    """The handler of the relay.
+
+    `instead` and `after` contain entries for the next requests of each verb; each entry is used once, in order.
 
     An entry of `instead` is the response of the relay, and the real server gets no request. An entry of `after` is a function: it gets the
     response of the real server, and returns the response for the client. Without an entry, the client gets the response of the real server.

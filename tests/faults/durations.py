@@ -1,11 +1,11 @@
-"""How long the longer fault tests take, in seconds, including their fixtures, on an idle machine.
+"""The durations of the longer fault tests on an idle machine, in seconds. A duration includes the time of the fixtures.
 
 A run with a time limit starts only tests that fit into it.
 """
 
 from __future__ import annotations
 
-# The expected seconds of a test that `SECONDS` does not contain.
+# The expected duration, in seconds, of a test that `SECONDS` does not contain.
 _USUAL_SECONDS = 10.0
 SECONDS = {
     "test_a_flipped_byte_on_an_encrypted_link_to_the_database_causes_no_wrong_event": 20.0,
@@ -42,5 +42,5 @@ _WORLD_SECONDS = 12.0
 
 
 def expected_seconds(name: str, *, starts_world: bool = False) -> float:
-    """Return the seconds of a test. `name` may contain the parameters of a case."""
+    """Return the expected duration of a test in seconds. `name` may contain the parameters of a case."""
     return SECONDS.get(name.partition("[")[0], _USUAL_SECONDS) + (_WORLD_SECONDS if starts_world else 0.0)

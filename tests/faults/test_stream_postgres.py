@@ -28,7 +28,7 @@ def test_streams_keep_their_position_while_the_database_restarts_crashes_freezes
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 2, think=0.03) as writers:
         steady = [Follower(f"steady {number}", tenant, lambda: web.address) for number in range(4)]
-        # Clients that cut their connections and reconnect all the time, so that some of them connect during the outage.
+        # These clients cut their connections and reconnect all the time, so that some of them connect during the outage.
         restless = [Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=10_000) for number in range(3)]
         following.add(*steady, *restless)
         eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)
@@ -98,7 +98,7 @@ def test_old_cursors_are_refused_and_open_streams_end_after_a_restore(world: Wor
         assert lost.position > kept.position + 5
         with _subscribed(tenant, web.address, tenant.sealer.seal(world.cursor(tenant))) as open_stream:
             open_stream.opened()
-            # The older state replaces the newer state while a process that is not notified runs.
+            # The older state replaces the newer state while a process runs. The process is not notified.
             world.query(f"ALTER DATABASE {DATABASE} ALLOW_CONNECTIONS false", database="postgres")
             world.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", DATABASE, database="postgres")
             eventually(lambda: not world.query("SELECT 1 FROM pg_stat_activity WHERE datname = %s", DATABASE, database="postgres"))

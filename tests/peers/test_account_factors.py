@@ -1,4 +1,7 @@
-"""Factors that users add on their account page, in a real browser with a virtual authenticator, as wide as a phone and a desktop."""
+"""Factors that users add on their account page.
+
+The tests use a real browser with a virtual authenticator, as wide as a phone or a desktop.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _TYPES = {Refusal.TOO_MANY_ATTEMPTS: "limit_wc", Refusal.SUSPICIOUS_ADDRESS: "li
 
 @dataclass(frozen=True)
 class CodeAttempt:
-    """An attempt to log in with a code. `client` is None if a request only checks the code, without using it up, and names no application.
+    """An attempt to log in with a code. `client` is None if a request names no application and only checks the code, without using it up.
 
     `bound_to` names the login or the `auth_session` that the code belongs to (`codes.bound_to_login`, `codes.bound_to_session`). It is
     empty for a code that an application requested without a session.
@@ -88,7 +88,10 @@ def check_code(attempt: CodeAttempt) -> None:
 
 
 def log_in_with_link(row: PasswordlessCode, address: Address, *, host: HostMatch, place: Place, user_agent: str) -> User:
-    """Return the user of a confirmed link, and use the link up. Raises `LoginRefused`, for example for a link that was just used."""
+    """Return the user for a link whose use was confirmed, and use the link up.
+
+    Raises `LoginRefused`, for example for a link that was just used.
+    """
     attempt = CodeAttempt(host, row.client, row.connection, address, "", place, user_agent, row.bound_to)
     judged = _judge_link(attempt, row.pk)
     return _user_of(judged)

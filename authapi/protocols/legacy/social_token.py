@@ -1,7 +1,7 @@
 """`POST /oauth/access_token`: a mobile application exchanges a token of a social provider for tokens of this service.
 
-A token does not show to which application it was issued, so this service asks the provider. Without this check, another application that
-got a token of a user could log in here as this user (OAuth 2.0 Security, RFC 9700, 4.16: confused deputy).
+A token does not show to which application it was issued, so this service asks the provider. Without this check, another application to
+which a user gave a token of the provider could log in here as this user (OAuth 2.0 Security, RFC 9700, 4.16: confused deputy).
 """
 
 from __future__ import annotations

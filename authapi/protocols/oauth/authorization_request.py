@@ -27,7 +27,7 @@ class ClientFacts:
     requires_push: bool = False
     requires_signature: bool = False
     level: str = NO_LEVEL
-    # Whether `resource` names the API if the request names no audience.
+    # Whether the parameter `resource` names the API if the request has no `audience`.
     reads_resource: bool = False
 
 
@@ -42,13 +42,13 @@ class Target:
 
     @property
     def is_framed(self) -> bool:
-        """Whether the application opened the window of the pages, and waits for a message from this window."""
+        """Whether the application opened the window that shows the pages, and waits for a message from this window."""
         return self.mode == "web_message"
 
 
 @dataclass(frozen=True)
 class AuthorizationRequest:
-    """A request that may be answered. An absent text is empty.
+    """An authorization request that passed the checks. An absent text is empty.
 
     An absent `state` or `audience` is None, because an empty value has another meaning.
     """

@@ -1,4 +1,4 @@
-"""The three ways in which an authorization request arrives: in the URL, signed by its client, or pushed before.
+"""The three ways in which a client sends an authorization request: in the URL, as a signed request object, or pushed before.
 
 `received` returns the parameters of a request at `/authorize`. The code that answers the client calls `claim` for a success and `let_go`
 for a refusal. A pushed request, or a signed request with a `jti`, is answered with a success at most once.
@@ -17,7 +17,7 @@ from authapi.protocols.oauth.parameters import Parameters, single
 def received(client: Client, parameters: Parameters) -> Parameters:
     """Return the parameters of a request at `/authorize`. Raises `RequestRefused`, to be shown to the user.
 
-    With a signed or a pushed request, all other parameters except the client are ignored (RFC 9101, 6.3; RFC 9126, 4). A
+    With a signed or a pushed request, all other parameters except `client_id` are ignored (RFC 9101, 6.3; RFC 9126, 4). A
     `request_uri` of another service stays among the parameters and is refused later: this service fetches no external requests.
     """
     request_uri, token = single(parameters, "request_uri"), single(parameters, "request")

@@ -229,7 +229,7 @@ def _authorization_request(request: ProtocolRequest) -> AuthorizationRequest:
 
 def _prompts(request: AuthorizationRequest, *, is_linking: bool) -> frozenset[Prompt]:
     named = frozenset(_PROMPTS[prompt] for prompt in request.prompts if prompt in _PROMPTS)
-    # The session of the browser belongs to the account that stays after linking. So demand a new login: the user logs in to the other
+    # The session of the browser belongs to the account that stays after linking. So require a new login: the user logs in to the other
     # account, which is then linked.
     return named | {Prompt.LOGIN} if is_linking else named
 

@@ -1,4 +1,7 @@
-"""Reads the XML of SAML messages into plain values. Callers may only compare or show values of unsigned elements. Pure."""
+"""Reads the XML of SAML messages into plain values.
+
+Values of unsigned elements are untrusted: callers may compare or show them, and use them for nothing else. Pure.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def logout_request(
 def logout_response(
     provider: SamlProvider, *, destination: str, response_id: str, in_response_to: str, now: datetime, is_complete: bool = True
 ) -> Element:
-    """Return a `LogoutResponse`. Without `is_complete`, its status is a partial logout."""
+    """Return a `LogoutResponse`. If `is_complete` is false, its status reports a partial logout."""
     partial = None if is_complete else element(samlp("StatusCode"), {"Value": f"{PREFIX}PartialLogout"})
     return element(
         samlp("LogoutResponse"),

@@ -17,7 +17,7 @@ DISMISS = "identity.change_tenant"
 
 @dataclass(frozen=True)
 class Step:
-    """One step. `url` is empty for accounts without the permission."""
+    """One step. `url` is empty if the account has no permission for the page."""
 
     text: str
     why: str

@@ -200,9 +200,9 @@ def _platform(state: State) -> Iterator[Finding]:
 
 
 def _processes() -> Iterator[Finding]:
-    """Report that workers are missing, if no sweeper has a lease.
+    """If no sweeper has a lease, report that no worker runs.
 
-    Report that the numberer or the sweeper does not work, if an event or a mark waits too long.
+    If an event or a mark waits too long, report that the numberer or the sweeper does not work.
     """
     now = timezone.now()
     if not Sweeper.objects.filter(lease_until__gt=now).exists():

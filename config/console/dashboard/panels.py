@@ -44,7 +44,7 @@ def _flow_row(viewer: Viewer, stream: StreamState, flow: Flow) -> list[Cell]:
     name = f"{stream.name}{'' if viewer.tenant_id else f' of {stream.tenant_id}'}"
     state = "Held" if stream.held_since else stream.status.capitalize()
     ended = [percent(flow.success), seconds(flow.median), seconds(flow.most)] if flow.number else ["no deliveries", "none", "none"]
-    # While a stream is disabled, recorded events are never delivered to it, so these events do not count as its lag.
+    # Events that are recorded while a stream is disabled are never delivered to it, so these events do not count as its lag.
     lag = stream.shown_lag if stream.is_enabled else "none"
     return [Cell(name, place), *(Cell(text) for text in (state, *ended, lag))]
 

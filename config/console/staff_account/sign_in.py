@@ -1,4 +1,4 @@
-"""Login to the admin. An account gives its password, and then its second factor if it has one. A passkey alone replaces both."""
+"""Login to the admin. Staff enter the password, and then the second factor if the account has one. A passkey alone replaces both."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class StaffLoginView(LoginView):
-    """The form with email address and password. This view logs the account in, or redirects to the page of the second factor."""
+    """The view of the form with email address and password. It logs the account in, or redirects to the page of the second factor."""
 
     authentication_form = StaffLoginForm
     template_name = "admin/login.html"
@@ -153,7 +153,7 @@ class SignInPages(SitePages):
     def options(self, request: HttpRequest) -> HttpResponse:
         """Return the options with which the browser signs.
 
-        After the right password, only passkeys of the account can sign; without a password, every passkey can sign.
+        After the right password was entered, only passkeys of its account can sign. If no password was entered, every passkey can sign.
         """
         if not tries.CHALLENGES.takes(counted_address(address_of(request, settings.TRUSTED_PROXIES))):
             return JsonResponse({"error": tries.TOO_MANY}, status=429, headers=Rate.of_empty(tries.CHALLENGES).headers)

@@ -58,7 +58,7 @@ def open_connections(tenant_id: str) -> OpenConnections:
 
 
 def disconnect(tenant_id: str, connection_id: str) -> bool:
-    """Send the last offset on one stream of the tenant, then close this stream. Return whether a process had this stream.
+    """Send the last offset on one stream of the tenant, then close this stream. Return whether any process had this stream.
 
     The client may reconnect with that offset immediately. To exclude the client, revoke its grant or delete the client.
     """

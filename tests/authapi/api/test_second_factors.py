@@ -117,7 +117,7 @@ def test_a_secret_is_shown_once_and_a_phone_number_is_masked(api: Management, ad
     assert take_totp(ada, totp.code_of(SECRET, totp.step_at(time.time())), moment=time.time()) is not None
 
 
-def test_enrolling_and_removing_a_factor_each_record_one_event_without_secrets(api: Management, ada: User) -> None:
+def test_one_event_without_secrets_is_recorded_when_a_factor_is_enrolled_or_removed(api: Management, ada: User) -> None:
     before = Event.objects.filter(tenant_id=ada.tenant_id).count()
     made = api.post(at(ada), {"type": "totp", "totp_secret": SECRET}).json
     api.post(at(ada), {"type": "phone", "phone_number": NUMBER})
@@ -134,7 +134,7 @@ def test_enrolling_and_removing_a_factor_each_record_one_event_without_secrets(a
     assert {"gd_enrollment_complete", "gd_unenroll"} <= set(SignIn.objects.of(ada.tenant_id).values_list("type", flat=True))
 
 
-def test_removing_a_factor_ends_remembered_browsers_and_removing_a_phone_ends_sessions(api: Management, ada: User) -> None:
+def test_a_removed_factor_ends_remembered_browsers_and_a_removed_phone_ends_sessions(api: Management, ada: User) -> None:
     app, phone = EnrolledFactorFactory.create(user=ada, kind="totp"), EnrolledFactorFactory.create(user=ada, kind="phone", address=NUMBER)
     RememberedBrowserFactory.create(tenant_id=ada.tenant_id, user=ada)
     session = SessionFactory.create(tenant_id=ada.tenant_id, user=ada)
@@ -174,7 +174,7 @@ def test_the_older_endpoints_remove_factors_of_a_user(api: Management, ada: User
     assert EnrolledFactor.objects.of(ada.tenant_id).get() == passkey
 
 
-def test_a_tenant_configures_its_factors_and_policies(api: Management, tenant: Tenant) -> None:
+def test_a_tenant_can_change_the_settings_of_its_factors_and_its_policies(api: Management, tenant: Tenant) -> None:
     assert {row["name"]: row["enabled"] for row in api.get("guardian/factors").json}["otp"] is False
     assert api.put("guardian/policies", ["all-applications"]).status == 400
     assert api.put("guardian/factors/sms", {"enabled": True}).status == 400

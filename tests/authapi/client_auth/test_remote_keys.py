@@ -1,4 +1,7 @@
-"""Key sets at a client's `jwks_uri`: one fetch at a time, the old set stays in use during a refresh, and only public keys are accepted."""
+"""Key sets at a client's `jwks_uri`.
+
+One request at a time fetches a set, the old set is used meanwhile, and only public keys are accepted.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +148,7 @@ def test_two_tenants_have_separate_key_sets_for_the_same_url(known: RemoteKeys, 
         {"kty": "EC", "crv": "P-256", "x": "x", "y": "y"},
         {"kty": "RSA", "n": "AQAB", "e": "AQAB"},
         {"kty": "RSA", "n": 7, "e": "AQAB"},
-        # To verify a signature with this large exponent would take a hundred times longer.
+        # With this large exponent, the verification of a signature would take a hundred times longer.
         {**jwk("second"), "e": "B" * 300},
         {"kty": "RSA", "n": "é" * 342, "e": "AQAB"},
         "text",

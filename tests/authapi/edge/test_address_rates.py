@@ -93,7 +93,7 @@ def test_two_threads_that_read_the_same_count_add_it_to_redis_once(name: str) ->
     sketch.add(keys[0].name, LIMIT // 8)
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda _: one.count(keys), range(2)))
-    # The limit counts two earlier requests, two simultaneous requests, and the three requests of the other process.
+    # The count consists of two earlier requests, two simultaneous requests, and the three requests of the other process.
     assert counted(other, keys, 3).remaining == LIMIT - 7
 
 
@@ -144,7 +144,7 @@ def test_each_process_uses_its_own_counts_without_redis(name: str, settings: obj
     assert counted(one, keys_of("192.0.2.1"), LIMIT).remaining == 0
     assert counted(one, keys_of("192.0.2.1"), 1).is_exceeded
     assert counted(other, keys_of("192.0.2.1"), 1).remaining == LIMIT - 1
-    # Without Redis, the process also counts in a table of constant size: it stores no entry for each IP address.
+    # Even without Redis, the process counts in a table of constant size. It does not store an entry for each IP address.
     assert not throttling.counters()._own.storage  # type: ignore[attr-defined]
 
 

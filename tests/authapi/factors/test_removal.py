@@ -1,4 +1,4 @@
-"""Effects of a removed factor on challenges, sessions and remembered browsers, and of a link between users on their factors."""
+"""The effects of a removed factor on challenges, sessions and remembered browsers. Also the effect on factors when two users are linked."""
 
 from __future__ import annotations
 

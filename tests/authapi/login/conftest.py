@@ -61,7 +61,7 @@ def login(tenant: Tenant) -> Login:
 
 
 def set_client(login: Login, **columns: Any) -> None:
-    """Change a client as an administrator does. The change takes effect immediately."""
+    """Change the client of the login as an administrator does. The change takes effect immediately."""
     from authapi import client_auth
 
     settings = columns.pop("settings", {})

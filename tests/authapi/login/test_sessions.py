@@ -93,7 +93,7 @@ def test_use_does_not_extend_the_absolute_lifetime_of_a_session(user: User) -> N
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 
 
-def test_the_tenant_sets_the_lifetimes_and_a_session_cookie_has_its_own_lifetimes(user: User) -> None:
+def test_the_tenant_sets_separate_lifetimes_for_sessions_with_a_session_cookie(user: User) -> None:
     TenantSettings(tenant_id=user.tenant_id, values={"session_lifetime": 10, "idle_ephemeral_session_lifetime": 1}).save()
     tenant_settings.remembered_settings.clear()
     with time_machine.travel(NOON, tick=False):
@@ -178,7 +178,7 @@ def test_an_ended_session_is_refused_and_ends_once(user: User, tenant: Tenant) -
     assert LogoutNotice.objects.of(tenant.pk).count() == 1
 
 
-def test_only_the_refresh_tokens_that_are_bound_to_a_session_end_with_it(user: User, tenant: Tenant) -> None:
+def test_the_end_of_a_session_revokes_only_the_refresh_tokens_bound_to_it(user: User, tenant: Tenant) -> None:
     client, _ = web_client(tenant)
     session, _ = session_of(user)
     for scope in ("openid online_access", "openid offline_access", "not_online_access"):

@@ -42,7 +42,7 @@ def sheet_of(browser: Browser, path: str = RESET) -> str:
     return browser.send("GET", address.group(1)).text
 
 
-def test_a_theme_appears_on_the_pages_immediately_and_disappears_when_it_is_deleted(browser: Browser, tenant: Tenant) -> None:
+def test_the_pages_show_a_theme_as_soon_as_it_is_set_and_until_it_is_deleted(browser: Browser, tenant: Tenant) -> None:
     theme = with_value(default_theme(), ("borders", "buttons_style"), "pill")
     row = create_theme(tenant_id=tenant.pk, values=theme)
     assert "--button-radius: 999px;" in sheet_of(browser)

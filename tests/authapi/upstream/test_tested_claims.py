@@ -336,7 +336,7 @@ def test_an_attribute_that_identifies_users_is_stored_over_ws_federation(tenant:
     assert "never-stored" not in f"{row.result}{row.message}"
 
 
-def test_a_token_in_the_claim_sub_is_stored_only_if_the_claim_is_of_an_id_token() -> None:
+def test_a_token_in_the_claim_sub_is_stored_only_from_an_id_token() -> None:
     assert kept_claims({"attributes": {"sub": [TOKEN], "hd": [TOKEN]}}).parts == {"attributes": {}}
     assert kept_claims({"id_token": {"sub": "1", "hd": TOKEN}}).parts == {"id_token": {"sub": "1"}}
     assert kept_claims({"id_token": {"sub": TOKEN}}).parts == {"id_token": {"sub": TOKEN}}

@@ -1,5 +1,7 @@
-"""Every model page of the admin, requested with rows of another tenant. The page answers 404, and shows and changes no row of that
-tenant."""
+"""Every model page of the admin, requested with rows of another tenant.
+
+Each page answers 404, shows no row of that tenant, and changes none of these rows.
+"""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_fapi2_security_profile_final_ensure_authorization_request_with_64_char_
 
 
 def test_fapi2_security_profile_final_ensure_authorization_request_with_long_nonce(bank: Bank) -> None:
-    """A provider may refuse 384 characters, but must then answer with an error."""
+    """A provider may refuse a nonce of 384 characters, but must then answer with an error."""
     assert refusal(bank.push(nonce="n" * 384)) == "invalid_request"
     assert bank.logged_in(nonce="n" * 255)["access_token"]
 

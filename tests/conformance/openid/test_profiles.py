@@ -79,5 +79,8 @@ def test_oidcc_claims_essential(party: RelyingParty, variant: Variant) -> None:
 
 
 def test_oidcc_userinfo_rs256(provider: Provider) -> None:
-    """The suite requires signed profiles if the discovery document lists an algorithm for them. Our document lists no such algorithm."""
+    """The suite requires signed profiles if the discovery document lists an algorithm for their signature.
+
+    Our document lists no such algorithm.
+    """
     assert "userinfo_signing_alg_values_supported" not in provider.metadata

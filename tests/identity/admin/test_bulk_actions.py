@@ -87,7 +87,7 @@ def test_the_confirmation_page_shows_the_effect_on_the_rows_and_changes_nothing(
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_the_confirmation_page_names_users_instead_of_their_ids(browser: Client, database_connection: Connection) -> None:
+def test_the_confirmation_page_shows_names_of_users_instead_of_ids(browser: Client, database_connection: Connection) -> None:
     user = make_user(connection=database_connection, email="ada@example.test", name="Ada Lovelace")
     page = asked(browser, "block_selected", "?q=ada@example.test").content.decode()
     assert "Ada Lovelace (ada@example.test)</li>" in page
@@ -108,7 +108,7 @@ def test_few_rows_are_processed_within_the_request(browser: Client, tenant: Tena
 
 
 @pytest.mark.parametrize("index", ["0", "1", "7", "x"])
-def test_the_audit_log_names_the_performed_action_although_the_form_contains_several_actions(
+def test_the_audit_log_shows_the_performed_action_although_the_form_contains_several_actions(
     index: str, browser: Client, tenant: Tenant, people: list[User]
 ) -> None:
     chosen = {"action": ["block_selected", "unblock_selected"], "index": index, ACTION_CHECKBOX_NAME: [people[0].pk]}
@@ -195,7 +195,7 @@ def test_a_selection_that_contains_more_rows_than_were_confirmed_requires_anothe
     assert not Job.objects.of(tenant.pk).exists()
 
 
-def test_the_list_links_to_the_job_whose_page_shows_progress_and_a_cancel_button(
+def test_the_list_has_a_link_to_the_job_whose_page_shows_progress_and_a_cancel_button(
     browser: Client, staff: Staff, tenant: Tenant, people: list[User]
 ) -> None:
     job = begun(browser, "block_selected")

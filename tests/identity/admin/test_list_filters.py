@@ -59,7 +59,7 @@ def choices(page: str, title: str) -> list[str]:
     return [" ".join(re.sub(r"<[^>]*>", " ", choice).split()) for choice in re.findall(r"<li.*?</li>", panel, re.DOTALL)]
 
 
-def test_filters_show_kinds_of_applications_methods_and_strategies_in_words(browser: Client, tenant: Tenant) -> None:
+def test_filters_show_their_choices_in_words(browser: Client, tenant: Tenant) -> None:
     create_client(tenant_id=tenant.pk, name="Shop", app_type="regular_web")
     create_connection(tenant_id=tenant.pk, name="company", strategy="samlp", options={})
     clients = listed(browser, "authapi_client", "")

@@ -28,7 +28,7 @@ def test_enrollments_contain_no_full_phone_number_and_no_unconfirmed_enrollment(
     ]
 
 
-def test_a_request_for_the_enrollments_of_an_unknown_user_names_the_user(api: Management) -> None:
+def test_the_enrollments_of_an_unknown_user_are_not_found(api: Management) -> None:
     answer = api.get("users/database%7Cffffffffffffffffffffffff/enrollments")
     assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_user")
     assert api.get("users/nobody/enrollments").status == 400

@@ -80,7 +80,7 @@ def test_pruning_with_a_forged_time_deletes_no_entry_of_the_last_thirty_days(ten
     assert AuditEntry.objects.filter(pk=kept.pk).exists()
 
 
-def test_pruning_deletes_old_entries_and_records_itself_but_permits_no_other_deletion(tenant: Tenant) -> None:
+def test_pruning_is_recorded_and_permits_no_other_deletion(tenant: Tenant) -> None:
     old, young = entry(tenant, days_ago=401), entry(tenant, days_ago=399)
 
     assert prune_audit_log() >= 1
@@ -233,7 +233,7 @@ def test_a_command_is_recorded_by_its_name_without_its_arguments(arguments: list
     assert act is None or (act.actor.kind, "@" in act.actor.name, "planted" in str(act)) == ("command", True, False)
 
 
-def test_a_command_records_the_job_that_it_starts_and_the_job_records_no_entries(tenant: Tenant, database_connection: Connection) -> None:
+def test_only_the_job_of_an_import_command_is_recorded_and_not_the_users(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": "ada@example.test"}]
     with acting(act_of_command(["manage.py", "import_users"])):
         job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, upsert=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Area:
     """Modules whose mutants are drawn together, and test files, fast files first. For each mutant, a test in these files must fail.
 
-    `keeps_database` is false if mutants can change the schema of the database; each run then has its own database. `in_process` tells that
+    `keeps_database` is false if mutants can change the schema of the database; each run then has its own database. `in_process` means that
     no test runs the modules in another process. A mutant is tried with the fastest tests that can notice it. Together, these tests take
     about `most_seconds`.
     """

@@ -170,7 +170,7 @@ class _Walk:
 
 
 def _calculated(node: ast.expr) -> Iterator[tuple[str, str]]:
-    """Yield the replacements of a comparison, a boolean expression or a calculation, with the names of the operators."""
+    """Yield the replacements of a comparison, a boolean expression or a calculation, with the names of the mutation operators."""
     match node:
         case ast.Compare(ops=[operator]) if type(operator) in _COMPARISONS:
             yield ast.unparse(ast.Compare(node.left, [_COMPARISONS[type(operator)]()], node.comparators)), "comparison"

@@ -33,7 +33,7 @@ class Keyboard:
     def go_to(self, selector: str) -> None:
         """Press Tab until the element has the focus. The focused elements must be visible and follow the order of the HTML."""
         wanted = f"document.activeElement.matches({json.dumps(selector)})"
-        # Wait for the first paint. Before, Chromium ignores keys, and the focus may still move to a field with `autofocus`.
+        # Wait for the first paint. Before it, Chromium ignores keys, and the focus may still move to a field with `autofocus`.
         self._page.until("performance.getEntriesByType('paint').length > 0")
         if self._page.evaluate(wanted):
             self._check(self._focus())

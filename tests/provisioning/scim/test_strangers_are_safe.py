@@ -21,7 +21,7 @@ from tests.factories.scim_runs import Findings, run_event
 BASE_URL = "https://scim.example.test/scim"
 ADDRESSES = ["ann@example.test", "Bob@example.test", "data@example.test"]
 TENANTS = ("one", "two")
-# As a pattern, the first id also matches the second id. The second id contains a quote.
+# If the first id were used as a pattern, it would also match the second id. The second id contains a quote.
 USERS = ("database|{tenant}", 'database|{tenant}"2')
 MANNERS: dict[str, list[Any]] = {
     "key_filter": ["exact", "ignored", "pattern", "user_name", "nothing", "refused"],

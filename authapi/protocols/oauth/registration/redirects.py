@@ -42,7 +42,7 @@ def address_problem(address: str, *, takes_native: bool = True) -> str:
     if not takes_native:
         return "must begin with https://"
     if parts.scheme == "http":
-        return "" if is_loopback(address) else "must begin with https://; plain http is for the loopback address of a native application"
+        return "" if is_loopback(address) else "must begin with https://; http is only for the loopback address of a native application"
     if _OWN_SCHEME.fullmatch(parts.scheme) is None:
         return "must begin with https://, or with a scheme of the application's own such as com.example.app:/ (RFC 8252, 7.1)"
     return ""

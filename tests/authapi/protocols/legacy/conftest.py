@@ -1,4 +1,4 @@
-"""A tenant with an old client, its user, a browser, and scripts of a page. Old clients use the endpoints and grants for old libraries."""
+"""A tenant with an old client, a user, a browser, and the scripts of a page. Old clients use the endpoints and grants for old libraries."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ class OldClient:
         query: str = "",
         **headers: str,
     ) -> Received:
-        """Send JSON to an old endpoint, without members that are None. The cookies of the browser are sent only in an explicit header."""
+        """Send JSON to an old endpoint, without members that are None.
+
+        Cookies of the browser are sent only if a header contains them explicitly.
+        """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         chunks: tuple[bytes, ...] = (b"",)
         if method == "POST":

@@ -1,4 +1,4 @@
-"""An application that uses SAML, a user, and their browser."""
+"""An application that uses SAML, a user, and the browser of the user."""
 
 from __future__ import annotations
 

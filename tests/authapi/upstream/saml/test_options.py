@@ -165,7 +165,7 @@ def test_the_expiry_of_a_certificate_is_recognized() -> None:
     assert not SIGNING.known.expires_within(timedelta(days=30), now)
 
 
-# The options as a login uses them.
+# How a login uses the options.
 
 
 def test_options_have_precedence_over_metadata_and_metadata_fills_in_missing_values() -> None:

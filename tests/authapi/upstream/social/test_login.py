@@ -1,4 +1,4 @@
-"""Logins at social providers over real sockets. Each test server has the requirements of the real provider."""
+"""Logins at social providers over real sockets. Each test server requires of a request what the real provider requires."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refusal(login: SocialLogin, response: Any) -> str:
 
 
 @pytest.mark.parametrize("strategy", PEOPLE)
-def test_each_provider_logs_its_user_in_and_a_second_login_finds_the_same_user(at: Begin, strategy: str) -> None:
+def test_a_second_login_at_each_provider_finds_the_user_of_the_first_login(at: Begin, strategy: str) -> None:
     login = at(strategy)
     told = login.log_in()
     assert login.provider.refused == []

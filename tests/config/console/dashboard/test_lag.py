@@ -1,4 +1,7 @@
-"""Lag on the start page. Events that wait in lanes count like events that are not dispatched, also while the stream is held."""
+"""Lag on the start page.
+
+Events that wait in lanes count as lag, like events that are not dispatched yet. This also applies while the stream is held.
+"""
 
 from __future__ import annotations
 
