@@ -18,7 +18,7 @@ EXCHANGE = ("exchange_kinds", "resource_server_identifier")
 
 
 class ExchangeFields(forms.Form):
-    """Fields of the client form. To exchange tokens, a client also needs the grant type Token exchange."""
+    """Fields of the client form. To exchange tokens, a client also needs the grant type "Token exchange"."""
 
     frontchannel_logout_uri = forms.CharField(
         required=False,
@@ -46,5 +46,5 @@ def exchange_body(values: Mapping[str, Any], changed: Collection[str]) -> dict[s
 
 
 def exchange_values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the form's values of a client."""
+    """Return the values of the form for a client."""
     return {"exchange_kinds": (document.get("token_exchange") or {}).get("allow_any_profile_of_type") or []}

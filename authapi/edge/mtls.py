@@ -59,7 +59,7 @@ def _load_edge_key(key: tuple[str, str]) -> str:
     return found.values_list("digest", flat=True).first() or ""
 
 
-# Keyed by tenant and host. The value is the digest of the edge key, empty if the host has no edge key.
+# The key of an entry is the tenant and the host. The value is the digest of the edge key, empty if the host has no edge key.
 edge_keys: Remembered[tuple[str, str], str] = Remembered(_load_edge_key, seconds=1.0)
 
 

@@ -271,7 +271,7 @@ def _key_named(user: User, credential: str, kinds: tuple[str, ...], party: Relyi
 
 
 def judged(prover: Prover, code: str, judge: Callable[[], Proven | None], *, passed: str = _PASSED, failed: str = _FAILED) -> Proven:
-    """Return the proof. If the guess is wrong, commit its count, then raise `WrongProof`. Also raises `TooManyGuesses`."""
+    """Return the proof. If the guess is wrong, count it, commit, and raise `WrongProof`. Also raises `TooManyGuesses`."""
     verdict = _verdict(prover, code, judge, passed, failed)
     if isinstance(verdict, Rate):
         raise TooManyGuesses(verdict)

@@ -43,8 +43,10 @@ class Whereabouts:
 
 
 def take_message(user: User, address: str) -> None:
-    """Count a code before it is sent to a phone or an email address of the user. Raises `TooManyMessages`. Contract 9.14: 10 an hour per
-    device."""
+    """Count a code before it is sent to a phone or an email address of the user.
+
+    Raises `TooManyMessages`. Contract 9.14: ten messages an hour for each device.
+    """
     for bucket, owner in (
         (FACTOR_CODES_TO_USER, (user.tenant_id, str(user.pk))),
         (FACTOR_CODES_TO_ADDRESS, (user.tenant_id, address.casefold())),

@@ -112,7 +112,7 @@ def _new_token(client: Client) -> str:
 
 
 def _without_credentials(client: Client, registration: Registration) -> dict[str, Any]:
-    """Return the settings that name credentials which will be deleted, so that the caller clears these settings.
+    """Return the settings that the caller must clear, because they name credentials that will be deleted.
 
     The authentication method is not cleared if it does not change, so that tokens stay valid.
     """
@@ -121,7 +121,7 @@ def _without_credentials(client: Client, registration: Registration) -> dict[str
 
 
 def _with_credentials(client: Client, registration: Registration) -> Client:
-    """Return the client with the keys of its registration, each registered once, and without other keys."""
+    """Register each key of the registration once, delete all other keys of the client, and return the client."""
     wanted = [*registration.proofs, *registration.request_keys]
     ids: dict[str, str] = {}
     for row in ClientCredential.objects.of(client.tenant_id).filter(client=client):

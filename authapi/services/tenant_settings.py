@@ -1,4 +1,4 @@
-"""Changes the login settings of a tenant, its looks, and how failed logins are counted."""
+"""Changes the login settings of a tenant, its looks, and its settings for counting failed logins."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _context_problems(names: list[str], *, has_second_factors: bool) -> dict[str
 
 
 def _language_problems(codes: list[str]) -> dict[str, list[str]]:
-    """Refuse a language without a catalogue, which would show English pages, and a language that is listed twice."""
+    """Refuse a language without a catalogue, because its pages would be in English. Also refuse a language that is listed twice."""
     unknown = [code for code in codes if code not in LANGUAGES]
     if unknown:
         known = ", ".join(f"{code} ({language.name})" for code, language in LANGUAGES.items())

@@ -43,7 +43,7 @@ DIGEST_NAMES = {"sha1": SHA1, "sha256": SHA256, "sha384": SHA384, "sha512": SHA5
 
 ENVELOPED = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
 CANONICAL_FORMS = frozenset({EXC_C14N, f"{EXC_C14N}WithComments"})
-# Attackers have been able to factor smaller moduli for years.
+# The smallest accepted modulus. Attackers have been able to factor smaller moduli for years.
 MIN_RSA_BITS = 1024
 
 AES128_CBC = f"{XENC}aes128-cbc"

@@ -19,7 +19,7 @@ class CannotStart(Exception):
 
 
 def check(options: Options) -> None:
-    """Raise `CannotStart` if a port is in use, if Daphne must run several processes, or if an outside server is unsuitable.
+    """Raise `CannotStart` if a port is in use, if Daphne is to run several processes, or if an outside server is unsuitable.
 
     The outside servers are those at `DATABASE_URL` and `REDIS_URL`. They must answer, and PostgreSQL must be version 14 or newer.
     """

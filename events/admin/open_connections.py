@@ -29,7 +29,7 @@ from identity.models import Tenant
 
 logger = logging.getLogger(__name__)
 
-# The permission that closing connections and sending test events requires.
+# The permission to close connections and to send test events.
 ACT = "events.manage_connections"
 _CLIENTS_OFFERED = 200
 _REFRESH_SECONDS = 5

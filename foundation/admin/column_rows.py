@@ -189,8 +189,7 @@ def is_cell(value: Any, longest: int = 255) -> bool:
 def _cell(name: str, column: Column, number: int, text: str) -> SafeString:
     if not column.choices:
         return format_html(_INPUT, name, column.key, number, text, column.longest, column.label, number + 1)
-    # If a refused text is not one of the choices, the select also shows this text, so that the reader sees the text to which the error
-    # refers.
+    # If a refused text is not one of the choices, the select also shows this text, because the error refers to it.
     own = () if text in dict(column.choices) else ((text, text),)
     options = format_html_join(
         "",

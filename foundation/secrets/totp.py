@@ -15,7 +15,8 @@ PERIOD_SECONDS = 30
 # RFC 4226, 4: 160 bits are recommended.
 _SECRET_BYTES = 20
 _LEAST_SECRET_BYTES = 16
-# RFC 6238, 5.2: also the step before, for network delay, and the step after, for a device whose clock is ahead.
+# RFC 6238, 5.2: codes of the step before are accepted because of network delay, and codes of the step after for devices whose clock is
+# ahead.
 _STEPS = (0, -1, 1)
 
 

@@ -50,8 +50,8 @@ def text_provider(tenant_id: str) -> MessageProvider | None:
 def countries_for(tenant_id: str, connection: Connection | None = None) -> tuple[str, ...]:
     """Return the countries to which text messages may be sent; empty allows every country.
 
-    The lists of the platform, the tenant and the connection are intersected. For an empty intersection, returns a country that does not
-    exist, so that no country is allowed.
+    The lists of the platform, the tenant and the connection are intersected. If the intersection is empty, a country that does not exist is
+    returned, because an empty list would allow every country.
     """
     row = MessageProvider.objects.of(tenant_id).filter(channel=Channel.SMS).first()
     lists = [settings.SMS_COUNTRIES, row.settings.get("allowed_countries") if row else None]

@@ -43,7 +43,7 @@ class LinkBook:
         self._others: list[Link] = []
         self.own: Link | None = None
         self._is_key_shared = False
-        # Links of other actions that this run has ended.
+        # Links that this run has ended, and that belong to other actions.
         self._ended_kin: list[Link] = []
         # Ids of accounts that the server reported as missing.
         self._gone: set[str] = set()

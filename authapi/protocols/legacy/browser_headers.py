@@ -31,7 +31,10 @@ def cookie_of(request: LegacyRequest, name: str) -> str:
 
 
 def browser_cookie(request: LegacyRequest) -> tuple[str, dict[str, str]]:
-    """Return the value of the cookie that identifies the browser, or a new value, and the header that sets this cookie."""
+    """Return a value for the cookie that identifies the browser, and the header that sets the cookie.
+
+    The value is new if the browser sent none.
+    """
     browser = cookie_of(request, BROWSER) or new_secret()
     answer = HttpResponse()
     set_cookie(answer, BROWSER, browser)

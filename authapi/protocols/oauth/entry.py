@@ -1,6 +1,6 @@
 """OAuth 2.0 and OpenID Connect as an entry of the table of protocols.
 
-The state that a login stores is the parameters of the request by name.
+As its state, a login stores the parameters of the request, by their names.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def asked_contexts(request: AuthorizationRequest) -> tuple[str, ...]:
 def _asked(request: AuthorizationRequest, login: CompleteLogin) -> Asked | None:
     """Return the details, claims and context that are granted besides scopes.
 
-    None if the request names no details, claims or contexts, as most requests do not.
+    None if the request names none of these. This is so for most requests.
     """
     claims, contexts, terms = request.claims, asked_contexts(request), login.terms
     if not (terms.details or claims is not NONE or contexts):

@@ -66,7 +66,7 @@ def is_pushed(request_uri: str) -> bool:
 
 
 def found(client: Client, request_uri: str) -> Parameters:
-    """Return the parameters of a request that this client has pushed and that is still valid. Raises `RequestRefused`.
+    """Return the parameters of a pushed request of this client, if the request is still valid. Raises `RequestRefused`.
 
     The error is the same for an unknown, expired or used request, and for a request of another client or tenant. The request is not used
     up, because a reload or a link scanner must not end the user's login.

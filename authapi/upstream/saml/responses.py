@@ -53,7 +53,7 @@ def request_id_of(raw: bytes) -> str:
 def accepted(raw: bytes, certificates: Sequence[Certificate], expected: Expected, *, keys: Sequence[RSAPrivateKey] = ()) -> Accepted:
     """Return the assertion of a response. `keys` decrypt an encrypted assertion. Raises `UpstreamFailed`.
 
-    1. A status other than success is raised with the provider's own text.
+    1. For a status other than success, an error with the provider's own text is raised.
     2. If the response is signed, its signature is verified; then only the signed part is read.
     3. The response must name the request of this login. If the provider began the login, the response must name no request.
     4. The one assertion is decrypted and its signature verified. The response or the assertion must be signed.

@@ -43,7 +43,7 @@ class Expected:
 def accepted_token(raw: bytes, certificates: Sequence[Certificate], expected: Expected, *, keys: Sequence[RSAPrivateKey] = ()) -> Accepted:
     """Return the assertion of a `wresult`. Raises `UpstreamFailed`.
 
-    1. A SOAP fault is raised with the provider's own text.
+    1. For a SOAP fault, an error with the provider's own text is raised.
     2. The one token is decrypted if needed, and its signature verified.
     3. The assertion must be for this service, and valid now.
     """
