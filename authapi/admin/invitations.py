@@ -72,7 +72,7 @@ class InvitationForm(ServiceForm):
         required=False,
         initial=True,
         label="Send the invitation by email",
-        help_text="The link in the email verifies the email address. If it is not sent, the next page shows a link that you send "
+        help_text="The link in the email verifies the email address. If you turn this off, the next page shows a link that you send "
         "yourself. That link does not verify the address.",
     )
 

@@ -92,7 +92,7 @@ def test_a_user_can_be_added_and_the_event_appears_in_the_log(page: Page, world:
     assert page.complaints == []
 
 
-def test_the_page_of_a_dead_letter_names_the_error_and_can_redeliver_it(page: Page, world: AdminWorld) -> None:
+def test_the_page_of_a_dead_letter_shows_the_error_and_has_a_button_to_redeliver(page: Page, world: AdminWorld) -> None:
     go(page, "Dead letters")
     assert "answered 409" in page.evaluate(f"{row_of('Ada Lovelace')}.innerText")
     follow(page, f"{row_of('Ada Lovelace')}.querySelector('th a')")

@@ -59,7 +59,7 @@ def test_a_change_replaces_the_scopes_and_needs_at_least_one_field(api: Manageme
     assert (api.get(path).status, api.patch(path, {"scope": []}).status) == (404, 404)
 
 
-def test_a_grant_of_all_scopes_lists_none_but_grants_every_scope_of_the_api(api: Management, tenant: Tenant, client: str) -> None:
+def test_a_grant_of_all_scopes_has_no_member_scope_but_grants_every_scope(api: Management, tenant: Tenant, client: str) -> None:
     secret = api.post(f"clients/{client}/rotate-secret").json["client_secret"]
     made = api.post(
         "client-grants", {"client_id": client, "audience": f"http://{tenant.pk}.example.test/api/v2/", "allow_all_scopes": True}

@@ -75,7 +75,7 @@ def test_a_language_that_the_tenant_does_not_enable_is_not_used(door: Door) -> N
     assert language_sent(door) == "fr"
 
 
-def test_a_message_uses_the_language_of_the_user_if_the_request_names_none(worldwide: Door) -> None:
+def test_a_message_has_the_language_of_the_user_if_the_request_has_none(worldwide: Door) -> None:
     create_user(tenant_id=worldwide.tenant.pk, connection=worldwide.email, email=ADA, user_metadata={"lang": "es"})
     start(worldwide)
     assert language_sent(worldwide) == "es"

@@ -107,7 +107,7 @@ def test_private_keys_are_stored_encrypted_and_bound_to_their_row(tenant: Tenant
         moved.private_key()
 
 
-def test_the_command_lists_prepares_rotates_and_removes_certificates(tenant: Tenant) -> None:
+def test_the_command_can_list_prepare_rotate_and_remove_certificates(tenant: Tenant) -> None:
     first = signing_identity(tenant.pk)
     assert f"{first.kid}  current" in command("--tenant", tenant.pk)
     assert fingerprint_of(first.certificate) in command("--tenant", tenant.pk)

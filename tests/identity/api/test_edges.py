@@ -75,7 +75,7 @@ def test_unknown_urls_get_404_with_the_standard_body_and_no_redirect(api: Manage
         assert set(RATES) <= answer.headers.keys()
 
 
-def test_methods_without_an_operation_get_405_which_names_the_allowed_methods(api: Management, ada: User) -> None:
+def test_methods_without_an_operation_get_405_with_the_allowed_methods(api: Management, ada: User) -> None:
     for method, path, allowed in (
         ("PUT", "users", {"GET", "HEAD", "POST"}),
         ("OPTIONS", "users", {"GET", "HEAD", "POST"}),

@@ -134,7 +134,7 @@ def test_common_features_of_the_liquid_language_work() -> None:
     assert html("{% raw %}{{ url }}{% endraw %}{% comment %}x{% endcomment %}") == "{{ url }}"
 
 
-def test_the_error_of_an_invalid_template_names_the_line() -> None:
+def test_the_error_of_an_invalid_template_contains_the_line() -> None:
     with pytest.raises(TemplateBroken, match=r"unknown filter 'nope'.*line 3"):
         html("a\nb\n{{ url | nope }}")
 

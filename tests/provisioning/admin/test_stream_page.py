@@ -80,7 +80,7 @@ def test_the_state_contains_the_number_of_waiting_deliveries(browser: Client, st
     assert rows["Events in the queue, not delivered yet"] == "7"
 
 
-def test_the_tab_of_deliveries_lists_the_newest_deliveries_with_a_constant_number_of_queries(browser: Client, stream: EventStream) -> None:
+def test_the_tab_of_deliveries_shows_the_newest_deliveries_with_a_constant_number_of_queries(browser: Client, stream: EventStream) -> None:
     deliver(stream, 1, "delivered")
     page(browser, stream, tab="deliveries")
     with CaptureQueriesContext(database) as few:

@@ -141,7 +141,7 @@ def test_a_held_stream_holds_back_its_events_until_the_maximum_hold_time(
     assert {bytes(letter.body or b"")[:1] for letter in DeadLetter.objects.filter(stream_id=stream.pk)} == {b"{"}
 
 
-def test_pruning_turns_waiting_deliveries_of_a_disabled_stream_into_dead_letters_with_copies(
+def test_waiting_deliveries_of_a_disabled_stream_become_dead_letters_with_copies_when_events_are_pruned(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     events = _old_events(tenant)

@@ -332,7 +332,7 @@ def test_a_single_404_does_not_assign_an_account_to_another_user() -> None:
     assert _life(server, links, ("user.updated", FIRST), ("user.deleted", FIRST))[-1] == "deleted"
 
 
-def test_a_link_to_a_deleted_account_counts_as_missing_until_a_witness_proves_the_account() -> None:
+def test_a_link_to_a_deleted_account_is_missing_until_a_witness_proves_the_account() -> None:
     server, links = BadServer(Manners(key_filter="nothing", keys="dropped")), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     server.back_up()
@@ -526,7 +526,7 @@ def test_the_deletion_of_a_suspect_that_cannot_be_found_is_never_skipped() -> No
     assert ends == ["updated", "no user to update", "UnconfirmedAccount"]
 
 
-def test_the_link_of_a_deleted_user_stores_no_name_and_no_key() -> None:
+def test_the_link_of_a_deleted_user_has_no_name_and_no_key() -> None:
     server, links = BadServer(Manners()), MemoryLinks()
     assert _life(server, links, ("user.created", ANN), ("user.deleted", ANN)) == ["created", "deleted"]
     assert (links.only().user_names, links.only().user_name, links.only().keys) == ((), "", ())

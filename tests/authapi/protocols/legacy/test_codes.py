@@ -103,7 +103,7 @@ def test_a_wrong_code_and_an_unknown_address_get_the_same_refusal(coded: Coded, 
     assert coded.users() == []
 
 
-def test_a_code_is_accepted_once_and_its_token_names_the_method(coded: Coded, kind: str) -> None:
+def test_a_code_is_accepted_once_and_its_token_contains_the_method(coded: Coded, kind: str) -> None:
     code = coded.code(kind)
     members = coded.exchange(code, kind).json()
     [user] = coded.users()
@@ -203,7 +203,7 @@ def test_a_password_of_a_directory_is_not_accepted_as_a_code(coded: Coded) -> No
     assert coded.exchange(code).status == 200
 
 
-def test_the_refresh_token_of_a_code_stores_the_name_of_the_device(coded: Coded) -> None:
+def test_the_refresh_token_of_a_code_has_the_name_of_the_device(coded: Coded) -> None:
     members = coded.exchange(coded.code(), scope="openid offline_access", device="Ada's phone").json()
     assert members["refresh_token"]
     assert RefreshToken.objects.of(coded.old.tenant.pk).get().initial_user_agent == "Ada's phone"

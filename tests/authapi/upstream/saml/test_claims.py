@@ -35,7 +35,7 @@ def test_a_transient_name_id_identifies_no_user() -> None:
     assert "a@example.test" not in told
 
 
-def test_the_error_for_an_assertion_without_a_name_lists_its_attributes() -> None:
+def test_the_error_for_an_assertion_without_a_name_contains_its_attributes() -> None:
     assert "The assertion has no attributes" in refused(statement(None))
     named = Statement("i", None, {NAME_IDENTIFIER: ("7",)})
     assert claims_of(named)["sub"] == "7"

@@ -144,7 +144,7 @@ def test_an_invalid_certificate_is_refused(pasted: Any) -> None:
         read_certificates(pasted)
 
 
-def test_a_certificate_with_a_short_key_is_refused_and_the_error_names_its_length() -> None:
+def test_a_certificate_with_a_short_key_is_refused_and_the_error_contains_its_length() -> None:
     with pytest.raises(CertificateUnreadable, match="1024"):
         read_certificates(key_pair(bits=1024).text)
 
@@ -190,7 +190,7 @@ def test_the_connection_can_set_the_entity_id() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"signInEndpoint": SIGN_IN}, {"signingCert": PEM}])
-def test_the_error_for_an_incomplete_connection_names_what_is_missing(options: dict[str, Any]) -> None:
+def test_the_error_for_an_incomplete_connection_says_what_is_missing(options: dict[str, Any]) -> None:
     with pytest.raises(UpstreamFailed) as refused:
         provider_of(read_options(options), None, tenant_id="acme", connection="corp")
     assert refused.value.case is LoginCase.UPSTREAM_MISCONFIGURED

@@ -197,7 +197,7 @@ def test_the_connection_sets_headers_parameters_and_client_authentication(tenant
 
 
 @pytest.mark.parametrize("missing", ["authorizationURL", "tokenURL", "userInfoURL", "client_id"])
-def test_the_error_for_an_incomplete_connection_names_what_is_missing(tenant: Tenant, provider: Provider, missing: str) -> None:
+def test_the_error_for_an_incomplete_connection_says_what_is_missing(tenant: Tenant, provider: Provider, missing: str) -> None:
     login = generic(tenant, provider, **{missing: None})
     asked = {"response_type": "code", "client_id": login.client.client_id, "redirect_uri": "https://app.example.test/callback"}
     page = login.browser.get("/authorize", {**asked, "scope": "openid", "connection": "corp"})

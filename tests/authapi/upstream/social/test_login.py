@@ -222,7 +222,7 @@ def test_google_tokens_may_contain_the_older_issuer(at: Begin, named: str) -> No
 @pytest.mark.parametrize(
     ("hd", "is_let_in"), [("People.example.test", True), ("other.example.test", False), (None, False), (["people.example.test"], False)]
 )
-def test_google_accounts_of_other_organizations_are_refused_if_the_connection_names_an_organization(
+def test_google_accounts_of_other_organizations_are_refused_if_the_connection_has_an_organization(
     at: Begin, hd: Any, is_let_in: bool
 ) -> None:
     login = at("google-oauth2", hosted_domains=["people.example.test"])
@@ -432,7 +432,7 @@ def test_apple_may_send_email_verified_as_text(at: Begin, said: Any, is_verified
 
 
 @pytest.mark.parametrize("missing", ["team_id", "kid", "app_secret"])
-def test_the_error_for_an_incomplete_apple_key_names_the_missing_option(at: Begin, missing: str) -> None:
+def test_the_error_for_an_incomplete_apple_key_contains_the_missing_option(at: Begin, missing: str) -> None:
     login = at("apple", **{missing: None})
     page = login.browser.get("/authorize", _asked(login))
     assert login.browser.get(page["Location"]).status_code == 502
