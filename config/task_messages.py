@@ -25,7 +25,7 @@ _MOST_RETRIES = 1_000_000
 
 
 def is_task_message(message: Any, names: Container[str]) -> bool:
-    """Tell whether a message, parsed as JSON, calls one of the tasks `names` in the form that processes of this service write."""
+    """Tell whether a message, parsed as JSON, calls one of the tasks in `names`, and has the form that processes of this service write."""
     if not isinstance(message, dict):
         return False
     kinds = (message.get("content-type"), message.get("content-encoding"))

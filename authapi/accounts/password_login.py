@@ -1,7 +1,7 @@
 """Login with a password: limits the rate before any hashing, serializes the attempts at one account, and writes the sign-in log.
 
-A client without the password cannot learn whether a user exists: for an unknown identifier, the text, status and time of the response, the
-failure counts, the blocks and the refusals are the same as for a known identifier.
+A client without the password cannot learn whether a user exists. For known and unknown identifiers, the text, the status and the time of
+the response are the same, and so are the failure counts, the blocks and the refusals.
 """
 
 from __future__ import annotations

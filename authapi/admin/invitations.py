@@ -64,7 +64,7 @@ class InvitationForm(ServiceForm):
         min_value=1,
         max_value=MOST_LIFE_SECONDS // _DAY,
         initial=7,
-        label="Number of days after which the invitation expires",
+        label="Days until the invitation expires",
         help_text="At most 30. You can send an expired invitation again.",
     )
     language = forms.ChoiceField(required=False, help_text="Language of the email.")

@@ -77,8 +77,8 @@ class TooManyGuesses(Exception):
 class Prover:
     """The user who has proven the first factor and now proves a second factor, and the source of the request.
 
-    `bound_to` names the only login, application transaction or session for which the proof is valid (see `bound_to_login` and the
-    functions below it).
+    The proof is valid only for the login, application transaction or session that `bound_to` names (see `bound_to_login` and the functions
+    below it).
     """
 
     user: User

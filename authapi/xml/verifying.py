@@ -193,7 +193,7 @@ def _signed_bytes(element: Element, certificate: x509.Certificate, id_attribute:
     try:
         result = XMLVerifier().verify(element, x509_cert=certificate, id_attribute=id_attribute, expect_config=configuration)
     except (SignXMLException, etree.LxmlError, ValueError, TypeError):
-        # The library raises these errors also for a digest or a signature that is empty, or not base64.
+        # The library also raises these errors if a digest or a signature is empty, or is not base64.
         return None
     return result.signed_data if isinstance(result, VerifyResult) else None
 

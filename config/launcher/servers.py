@@ -18,7 +18,9 @@ VARIABLES = ("DATABASE_URL", "REDIS_URL")
 
 @contextmanager
 def temporary_servers(*, durable: bool = False) -> Iterator[dict[str, str]]:
-    """Start a server for each of `DATABASE_URL` and `REDIS_URL` that is not set, and yield both URLs by name.
+    """Start a server for each of the variables `DATABASE_URL` and `REDIS_URL` that is not set.
+
+    Yield both URLs by the names of the variables.
 
     After the `with` block, stop the started servers and remove their files.
 

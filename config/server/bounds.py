@@ -20,7 +20,7 @@ _CLOSE: Header = (b"connection", b"close")
 def bounded_body(application: Application, *, limit: int) -> Application:
     """Read the whole body before the application runs.
 
-    Answers 413 above `limit` bytes, 408 when the body takes too long, and 503 when the memory for bodies is full.
+    Answers 413 if the body has more than `limit` bytes, 408 if the body takes too long, and 503 if the memory for bodies is full.
     """
 
     async def read_first(scope: Scope, receive: Receive, send: Send) -> None:

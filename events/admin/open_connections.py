@@ -1,5 +1,6 @@
-"""The page of open connections: which clients read the stream and how far they have read, with buttons to close a connection and to send
-a test event.
+"""The page of open connections.
+
+It shows which clients read the stream and how far they have read. It has buttons to close a connection and to send a test event.
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ def _domain_at(domain_id: str) -> CustomDomain:
 
 @contextmanager
 def _named_domain() -> Iterator[None]:
-    """Replace the name of the column in errors of the service by the name of the member in the body."""
+    """In errors of the service, replace the name of the column by the name of the member in the body."""
     try:
         yield
     except Invalid as error:

@@ -98,7 +98,10 @@ _TONES = {StepState.FAILED: "warn", StepState.CHANGED: "warn", StepState.DONE: "
 
 
 def _user_to_preview(setup: GuidedSetup) -> str:
-    """Return the email address or the id of the user of the last preview, whose report the page shows, or of the newest user."""
+    """Return the email address or the id of the user to preview.
+
+    This is the user of the last preview, whose report the page shows; otherwise the newest user.
+    """
     last, users = setup.newest_trial(setups.PREVIEWS), User.objects.of(setup.action.tenant_id)
     user = users.filter(user_id=last.user_id).first() if last is not None else None
     user = user or users.order_by("-created_at", "-pk").first()

@@ -64,7 +64,7 @@ def in_order(by_hour: dict[int, Flow]) -> list[Flow]:
 
 
 def flow_by_hour(stream_id: str, *, since: datetime) -> list[Flow]:
-    """Return the flow of a stream in each of the `HOURS` hours from `since` on, by the hour of the dispatch."""
+    """Return the flow of a stream in each of the `HOURS` hours from `since` on. A delivery belongs to the hour of its dispatch."""
     rows = fetch_all(_BY_HOUR, {"stream": stream_id, "since": since, "newest": NEWEST})
     return in_order({hour: flow_of(*measures) for hour, *measures in rows})
 

@@ -167,7 +167,8 @@ def delete_stream(*, tenant_id: str, stream_id: str) -> None:
             locked_stream(tenant_id=tenant_id, stream_id=stream_id).delete()
         except NotFound:
             return
-    # Without the stream's row, no delivery is dispatched or claimed, and the outcome of a running attempt finds no lane.
+    # Without the stream's row, no delivery is dispatched or claimed, and a running attempt finds no lane in which it could store its
+    # outcome.
     Lane.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     Breaker.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()
     DeletionGuard.objects.filter(stream_id=stream_id, tenant_id=tenant_id).delete()

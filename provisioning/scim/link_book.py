@@ -17,7 +17,7 @@ class LinkRows(Protocol):
     """Storage of links; see `provisioning.links.rows`."""
 
     def read(self, remote_ids: Sequence[str]) -> list[Link]:
-        """Return the links of every tenant on this server that contain the id of the user or one of `remote_ids`."""
+        """Return the links on this server, of every tenant, if they contain the id of the user or one of `remote_ids`."""
 
     def begin(self, link: Link) -> list[Link]:
         """Commit `link`, which contains a doubt, unless an account of the user is known. Return the same links as `read`."""

@@ -1,4 +1,4 @@
-"""Expired rows that the scheduled cleanup deletes, in batches for every tenant, and rows that it must keep."""
+"""The scheduled cleanup deletes expired rows of every tenant in batches. It must keep other rows, which the tests create, too."""
 
 from __future__ import annotations
 

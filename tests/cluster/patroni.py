@@ -1,4 +1,4 @@
-"""A cluster of three PostgreSQL servers under Patroni and etcd on loopback, whose servers can be killed, frozen and cut off.
+"""A cluster of three PostgreSQL servers under Patroni and etcd on loopback. Tests can kill, freeze and cut off its servers.
 
 Each node has three proxies: for its clients, for its standbys, and between its Patroni and etcd. Cutting all three isolates the node
 from the network.

@@ -10,7 +10,7 @@ from provisioning.engine import fairness
 
 @pytest.fixture(autouse=True)
 def alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the turns of this process, and disable the streams of earlier tests, because one of these streams could get the next turn."""
+    """Forget the turns of this process, and disable the streams of earlier tests. Otherwise one of them could get the next turn."""
     monkeypatch.setattr(fairness, "_rotas", {})
     if "committed_db" in request.fixturenames:
         request.getfixturevalue("committed_db")

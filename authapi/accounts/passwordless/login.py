@@ -76,8 +76,8 @@ def log_in_with_code(attempt: CodeAttempt) -> User:
     """Return the user if the code is correct, use the code up, and record the login. Raises `LoginRefused`.
 
     1. Refuse an IP address with failures at many accounts. 2. Lock the email address or phone number. 3. Refuse after too many wrong
-    guesses. 4. Compare the code. If it is wrong, count the guess. 5. If it is correct, find the user and refuse a blocked user, or create
-    the account if the connection allows it.
+    guesses. 4. Compare the code. If it is wrong, count the guess. 5. If it is correct, find the user, and refuse a blocked user. If there
+    is no user, create the account if the connection allows it.
     """
     return _concluded(attempt, uses_up=True)
 

@@ -1,4 +1,4 @@
-"""Decides whether a login is recent enough for a sensitive change, with a second factor if the user has one."""
+"""Decides whether a login is recent enough for a sensitive change. If the user can pass a second factor, the login must include one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROOF_SECONDS = 300
 
 
 def is_proven(client: Client, session: Session) -> bool:
-    """Tell whether the user of a session has logged in recently, with a second factor if the user can pass one."""
+    """Tell whether the user of a session has logged in recently. If the user can pass a second factor, the login must include one."""
     is_new = timezone.now() - session.authenticated_at < timedelta(seconds=PROOF_SECONDS)
     return is_new and (has_second_factor(session.methods) or not wished_contexts(client, session.user))
 

@@ -55,7 +55,7 @@ class Change:
 
 
 def changes_of(source: str) -> list[Change]:
-    """Return every mutant of the text that is valid Python and differs from the text, in the order of the changed pieces."""
+    """Return the mutants of the text, in the order of the changed pieces. Each mutant is valid Python and differs from the text."""
     original = ast.dump(ast.parse(source))
     return [change for change in sorted(set(_Walk(source).changes())) if _differs(change.applied(source), original)]
 

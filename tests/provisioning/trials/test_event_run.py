@@ -1,4 +1,4 @@
-"""Trials that run an action for a test event in a worker, within the time budget, and show errors of an installed entry point."""
+"""Trials in which a worker runs an action for a test event. They keep the time budget, and show errors of an installed entry point."""
 
 from __future__ import annotations
 
