@@ -26,7 +26,7 @@ _LONGEST_AGENT = 500
 
 
 def is_remembered(request: HttpRequest, user: User) -> bool:
-    """Tell whether this user has proven the second factor in this browser, and the browser is still remembered."""
+    """Tell whether this browser is still remembered for this user, who has proven the second factor in it."""
     secret = read_cookie(request, TRUSTED)
     if not secret:
         return False

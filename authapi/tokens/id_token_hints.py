@@ -40,7 +40,7 @@ def read_hint(token: str, *, tenant_id: str) -> Hint:
 
 
 def own_claims(token: str, *, tenant_id: str) -> dict[str, Any]:
-    """Return the claims of an id token that this tenant signed for one of its clients, even if expired; `sub` and `aud` are strings.
+    """Return the claims of an id token, even an expired one, that this tenant signed for one of its clients; `sub` and `aud` are strings.
 
     Raises `RequestRefused` for any other token.
     """

@@ -1,4 +1,4 @@
-"""The processes of `make up`, and the order in which they start, are verified and stop."""
+"""The processes of `make up`, and the order in which they are started, verified and stopped."""
 
 from __future__ import annotations
 

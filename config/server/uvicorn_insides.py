@@ -2,10 +2,10 @@
 
 No other module uses private parts of uvicorn.
 
-The plain path is ASGI's `send` (`events.stream.peer`), for all responses of Daphne and for uvicorn's responses of other kinds. A `Wire`
-keeps no request, no parser and no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on Granian, which has no `Wire`. A frame
-to 1,000 streams costs 1.2 times as much as with nchan (`make bench-stream`, docs/performance.md). On the fast path, a complete response
-needs only one write. It also needs two coroutines fewer than on the plain path.
+On the plain path, responses are sent with ASGI's `send` (`events.stream.peer`). All responses of Daphne take this path, and so do uvicorn's
+responses of other kinds. A `Wire` keeps no request, no parser and no task. An idle stream takes 10.1 KiB with a `Wire` and 24.6 KiB on
+Granian, which has no `Wire`. A frame to 1,000 streams costs 1.2 times as much as with nchan (`make bench-stream`, docs/performance.md). On
+the fast path, a complete response needs only one write. It also needs two coroutines fewer than on the plain path.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def met(walk: QuerySet[Any], further: Q) -> list[Any]:
 def _from(rows: QuerySet[Row], place: Place, moment: str) -> QuerySet[Row]:
     """Return the rows beyond the place.
 
-    An index serves the range of times. The other condition drops the rows with exactly the time of the place that another page has shown.
+    An index serves the range of times. Another page has shown some of the rows with exactly the time of the place. The other condition
+    drops these rows.
     """
     beyond = "gt" if place.is_newer else "lt"
     within = {f"{moment}__{beyond}e": place.moment}

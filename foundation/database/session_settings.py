@@ -20,6 +20,6 @@ def session_settings() -> dict[str, str]:
 
 
 def set_statement(values: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return a statement with its parameters that sets these values for the whole session."""
+    """Return a statement that sets these values for the whole session, and the parameters of the statement."""
     calls = ", ".join(["set_config(%s, %s, false)"] * len(values))
     return f"SELECT {calls}", [str(part) for item in values.items() for part in item]

@@ -20,7 +20,7 @@ class LinkRows(Protocol):
         """Return the links on this server, of every tenant, if they contain the id of the user or one of `remote_ids`."""
 
     def begin(self, link: Link) -> list[Link]:
-        """Commit `link`, which contains a doubt, unless an account of the user is known. Return the same links as `read`."""
+        """Commit `link`, which contains a doubt. If an account of the user is known, commit nothing. Return the same links as `read`."""
 
     def write(self, link: Link) -> bool:
         """Store a link immediately; return False if a newer event has written the link."""

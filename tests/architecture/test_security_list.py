@@ -1,4 +1,4 @@
-"""Checks that every test exists that a row of the lists in `docs/security.md` names."""
+"""The rows of the lists in `docs/security.md` name only tests that exist."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ ALLOWED = {
 
 
 def uses_in(module: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield module and function for each place in the text of a module that reads rows of all tenants."""
+    """Yield module and function for each read of rows of all tenants in the text of a module."""
     waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(ast.parse(text), ())]
     while waiting:
         node, names = waiting.pop()

@@ -14,7 +14,8 @@ from authapi.failures.passwordless import PasswordlessCase
 from authapi.failures.requests import RequestCase
 from authapi.grants.password import _CASES
 
-# Contract, 2.3. If the upstream answers differently from its documentation, the row has the actual answer. None means that the text varies.
+# Contract, 2.3. If the answer of the upstream differs from its documentation, the row has the actual answer. None means that the text
+# varies.
 ROWS: dict[Case, tuple[int, str, str | None]] = {
     OAuthCase.WRONG_CLIENT_AUTHENTICATION: (401, "access_denied", "Unauthorized"),
     OAuthCase.MISSING_CLIENT_AUTHENTICATION: (401, "invalid_client", None),

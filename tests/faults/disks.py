@@ -44,7 +44,7 @@ class Disk:
 
 
 class ImageDisk:
-    """An ext4 file system in a file on a tmpfs, by a loop device."""
+    """An ext4 file system in a file on a tmpfs, mounted with a loop device."""
 
     def __init__(self, path: Path, below: Path) -> None:
         self.path, self._below = path, Disk(below)

@@ -57,7 +57,7 @@ def server_side(world: World) -> ssl.SSLContext:
 
 
 def flip(link: Proxy, share: float) -> None:
-    """Flip one byte in this share of the forwarded pieces, until enough pieces are damaged."""
+    """Flip one byte in some of the forwarded pieces, with the probability `share`, until enough pieces are damaged."""
     link.flip_share = share
     eventually(partial(link.has_flipped, link.flipped + _FLIPS), seconds=180)
     link.flip_share = 0.0

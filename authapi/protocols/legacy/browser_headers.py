@@ -19,7 +19,7 @@ _LONGEST_HEADER = 8192
 
 
 def cookie_of(request: LegacyRequest, name: str) -> str:
-    """Return a cookie of this service, empty if the browser sent no such cookie."""
+    """Return the value of a cookie of this service; empty if the browser did not send this cookie."""
     header = request.headers.get("cookie", "")
     if len(header) > _LONGEST_HEADER:
         return ""

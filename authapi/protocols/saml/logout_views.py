@@ -36,7 +36,7 @@ from identity.hosts import HostMatch
 
 
 def single_logout(request: HttpRequest, host: HostMatch, client_id: str) -> HttpResponse:
-    """Process a logout request of an application, or its answer to a request of this service, in either binding."""
+    """Process a message of an application, in either binding: a logout request, or the answer to a request of this service."""
     sent = sent_message(request, REQUEST, RESPONSE)
     if sent is None:
         raise RequestRefused(RequestCase.MISSING_PARAMETER, parameter=REQUEST)

@@ -1,7 +1,7 @@
 """Recipes for common applications: what administrators enter in the application, and the settings of the application in this service.
 
 Pure data. `{place}` is the customer's name at the vendor: a subdomain, an organization or an id. Vendors change their addresses, so each
-recipe names the page of the application that shows the present addresses.
+recipe names the page in the application on which the present addresses are shown.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _LONGEST_AGE = SKEW
 
 @dataclass(frozen=True)
 class Sent:
-    """The parameters that a browser sent, and for the redirect binding the unchanged query string."""
+    """The parameters that a browser sent. For the redirect binding, also the unchanged query string."""
 
     parameters: dict[str, str]
     query: str | None = None

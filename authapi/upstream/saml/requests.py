@@ -1,4 +1,4 @@
-"""Requests to a provider that log a user in or end a login (SAML Core 2.0, 3.4.1 and 3.7). Pure: ids and the clock are arguments."""
+"""Requests to a provider, to log a user in or to end a login (SAML Core 2.0, 3.4.1 and 3.7). Pure: ids and the clock are arguments."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ _ADDS = {
     "consumer": "authapi_clientgrant",
     "provisioning": "provisioning_action",
 }
-# Steps that lead to another page than the form for a new row.
+# Steps that do not lead to the form for a new row, but to another page.
 _PAGES = {"provisioning": "provisioning_connect"}
 
 

@@ -1,4 +1,4 @@
-"""FAPI 2.0: all parameters are pushed. The request URI is valid once, for its client, and for a short time."""
+"""FAPI 2.0: all parameters are pushed. A request URI is valid only once, only for its client, and only for a short time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims about the user that a client gets, by scope and by requested claim."""
+"""The claims about the user that a client gets for each scope and for each requested claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixture of a destination that records deliveries, which the tests of the delivery engine define."""
+"""Takes fixtures from the tests of the delivery engine: a stream, and a destination that records deliveries."""
 
 from tests.provisioning.engine.conftest import recorder, stream
 
