@@ -1,4 +1,4 @@
-"""A table of the rows that expire, with the time until their deletion and the reason. One task deletes these rows.
+"""A table of the rows that expire, with the time until their deletion and the reason for this time. One task deletes these rows.
 
 Sessions are not in the table: they are ended instead (`end_expired_sessions`), which notifies clients.
 """
@@ -132,7 +132,8 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # The authorization response deletes the pushed request. An expired request is kept for this time, because a login that started
         # before its expiry may take this long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
-        # Kept after the expiry, so that a late request of a device or a client, or a late visit to a link, still learns the outcome.
+        # These rows are kept after their expiry, so that a late request of a device or client, or a late visit to a link, still gets the
+        # outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
         # A rotated or revoked token is kept for `_REUSE_KNOWN`, so that its reuse is recognized. After its own expiry, it is not kept.

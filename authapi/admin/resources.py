@@ -283,8 +283,9 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return GRANT if row.is_system else ADD_PERMISSION
 
     def badge_of(self, row: ApiResource) -> str:
-        """Return a badge that tells whether the permissions of users limit the scopes of tokens. For an API that is part of the service,
-        the badge says so."""
+        """Return a badge that tells whether the permissions of users limit the scopes of tokens. If the API is part of the service, the
+        badge shows this instead.
+        """
         if row.is_system:
             return badge("System", "quiet")
         return badge("Access control on", "good") if row.settings.get("enforce_policies") else badge("Access control off", "quiet")
@@ -292,7 +293,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         # The header of every page shows the tenant of an account that sees one tenant. Other accounts see the tenant in this form.
         kept_first = [] if obj is None else ["id", *([] if self.is_bound(request) else ["tenant"])]
-        # Without the permission to change, Django shows the stored value of a field, which is JSON.
+        # If the account may not change APIs, Django shows the stored value of a field, which is JSON.
         is_shown = obj is not None and not self.has_change_permission(request, obj)
         own = [*kept_first, "identifier", "name", "scopes_in_lines" if is_shown else "scopes"]
         tokens = ["token_lifetime", "token_lifetime_for_web", "token_dialect", "signing_alg", "signing_secret", "allow_offline_access"]
@@ -315,8 +316,9 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return () if obj is None else ("id", "tenant", "identifier", "scopes_in_lines", "is_system", "created_at", "updated_at")
 
     def wants_proof(self, request: HttpRequest, object_id: str | None) -> bool:
-        """Require a proof for a new secret, as the action that replaces the secret does, and for a new algorithm, because it can delete the
-        secret."""
+        """Require a proof for a new secret, and for a new algorithm, because a new algorithm can delete the secret. The action that
+        replaces the secret requires a proof, too.
+        """
         if super().wants_proof(request, object_id):
             return True
         row = None if object_id is None else self.get_object(request, unquote(object_id))

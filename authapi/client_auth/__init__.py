@@ -34,8 +34,8 @@ _AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
 # Body parameters that authenticate the client. Other code must never read them as parameters.
 AUTHENTICATION_PARAMETERS = frozenset({"client_secret", "client_assertion", "client_assertion_type"})
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
-# How long a client stays cached. Until this time ends, a process may not know that a client was changed. It then issues tokens with the old
-# version of the client, and each of these tokens is refused when it is used.
+# How long a client stays cached. After a change of a client, a process may use the old version of the client until this time ends. Each
+# token that it then issues is refused when the token is used.
 _REMEMBERED_SECONDS = 0.2
 
 
@@ -97,8 +97,9 @@ def check_origin(client: Client, origin: str | None) -> None:
 
 
 def _presented(request: TokenRequest) -> list[Credential]:
-    """Return the possible credentials: the one explicit credential. If there is none: the forwarded certificate, the client id alone, or
-    both."""
+    """Return the possible credentials: only the explicit credential if there is one, otherwise the forwarded certificate, the client id, or
+    both.
+    """
     found = [credential for presented in METHODS if (credential := presented(request)) is not None]
     proofs = [credential for credential in found if credential.method not in _AMBIENT]
     if len(proofs) > 1:

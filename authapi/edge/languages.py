@@ -8,7 +8,7 @@ from identity.languages import enabled_languages, named_language
 
 
 def request_language(headers: Mapping[str, str], tenant_id: str) -> str:
-    """Return the language that the application requests, otherwise the language of the browser. Empty if the tenant enables none of them.
+    """Return the language that the application requests, otherwise the language of the browser. Empty if the tenant has enabled neither.
 
     Client libraries send `X-Request-Language` (contract 1.10), because a page of an application may have another language than the browser.
     Names in `headers` must be in lower case, except for the case-insensitive headers of Django.

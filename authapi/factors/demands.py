@@ -68,6 +68,6 @@ def policy_of(client: Client, organization: Organization | None) -> SecondFactor
 
 
 def usable_kinds(tenant_id: str) -> tuple[str, ...]:
-    """Return the kinds of second factors that a user can enroll now: enabled, and with a sender if they send codes."""
+    """Return the kinds of second factors that a user can enroll now. Such a kind is enabled and, if it sends codes, has a sender."""
     kinds = factor_settings(tenant_id).kinds
     return tuple(kind for kind in kinds if kind not in (PHONE, EMAIL) or can_send_to(tenant_id, kind))

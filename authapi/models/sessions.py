@@ -9,7 +9,7 @@ from foundation.ids import new_session_id
 
 
 class Initiator(models.TextChoices):
-    """Why a session ends, in the names of back-channel logouts. The contract (2.8) allows no other names."""
+    """The reasons for the end of a session, by their names in back-channel logouts. The contract (2.8) allows no other names."""
 
     RP_LOGOUT = "rp-logout"
     IDP_LOGOUT = "idp-logout"

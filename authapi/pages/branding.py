@@ -102,7 +102,7 @@ def picture_answer(tenant_id: str, name: str) -> HttpResponse:
 def page_policy(brand: Brand, form_targets: Iterable[Any] = (), *, has_script: bool = False, framed_by: str = "'none'") -> str:
     """Return the Content-Security-Policy of a hosted page.
 
-    The policy allows files of this host, the pictures and the font of the tenant, and scripts only with `has_script`.
+    The policy allows files of this host, and the pictures and the font of the tenant. It allows scripts only if `has_script` is true.
 
     Browsers also check redirects after a form against `form-action`. So `form_targets` names the origins of the clients to which
     a page redirects. `framed_by` is the source that may show the page in a frame: only the preview in the admin sets it.

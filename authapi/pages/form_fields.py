@@ -148,7 +148,8 @@ def identifier_problem(options: Mapping[str, Any], typed: str) -> str:
     names = login_identifiers(options)
     if not typed or len(typed) > LONGEST_EMAIL:
         return _("Enter your email address.") if names == ("email",) else _("Enter the name of your account.")
-    # A username may contain an "@". A name without an "@" is accepted: it may be a username that earlier rules of the connection allowed.
+    # A name with an "@" may be a username, if the connection allows usernames. A name without an "@" is always accepted: it may be a
+    # username that earlier rules of the connection allowed.
     return email_problem(typed) if "@" in typed and "username" not in names else ""
 
 

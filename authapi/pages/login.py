@@ -1,4 +1,6 @@
-"""The login page: a password for a remembered or another account, a passkey, a code, or an external provider."""
+"""The login page. Users log in with a password (of the remembered account or of another account), a passkey, a code or an external
+provider.
+"""
 
 from __future__ import annotations
 

@@ -133,7 +133,8 @@ def _ask(request: HttpRequest, host: HostMatch, ticket: AccountTicket, secret: s
     account = ticket.user.email or ticket.user.username or ""
     shown: dict[str, Any] = {"ticket": secret, "account": account}
     if is_prepared(ticket):
-        # A client has set the new password before, so the page has no field for it. A problem of the password is shown without a field.
+        # The client has already chosen the new password, so the page has no field for it. A problem of the password is shown without a
+        # field.
         context = {"state": "confirm", "problems": [problem.text] if problem else [], **shown}
     else:
         context = {"state": "ask", **_new_password(ticket, account, [problem] if problem else []), **shown}

@@ -16,8 +16,8 @@ _REMEMBERED_SECONDS = 0.2
 class GrantTerms:
     """The contents of a client grant: its scopes, its use in organizations, and its types of authorization details.
 
-    `organization_usage` is `deny`, `allow` or `require`. The client may exchange the token of a user for a new token. `token_exchange`
-    tells whether the new token names the client as the actor: with `DELEGATION` it does, with `IMPERSONATION` it does not.
+    `organization_usage` is `deny`, `allow` or `require`. `token_exchange` applies if the client exchanges the token of a user for a new
+    token: with `DELEGATION`, the new token names the client as the actor, with `IMPERSONATION` it does not.
     """
 
     grant_id: str

@@ -5,9 +5,9 @@ scenario with all cores. Also measures what the check of a token costs `/events`
     .venv/bin/python -m benchmarks auth                            only prints the figures
     .venv/bin/python -m benchmarks auth --scenarios refresh_token  measures this scenario only
 
-The measurements of our service and of the peers alternate, so that a machine that slows down affects all servers. Each figure is the median
-of the rounds, and each ratio the median of the ratios of the rounds. The processor time of a server is the time of its processes, including
-kernel time; PostgreSQL and Redis are listed separately.
+The measurements of our service and of the peers alternate, so that a machine that slows down affects all servers equally. Each figure is
+the median of the rounds, and each ratio the median of the ratios of the rounds. The processor time of a server is the time of its
+processes, including kernel time; PostgreSQL and Redis are listed separately.
 """
 
 from __future__ import annotations

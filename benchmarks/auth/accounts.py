@@ -1,4 +1,6 @@
-"""The processor time of a run, in separate accounts for the server and, if they run on this machine, PostgreSQL and Redis."""
+"""The processor time of a run, counted separately for the server, PostgreSQL and Redis. The databases count only if they run on this
+machine.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ UNLIMITED = {
 
 
 class Ours:
-    """One running web process group."""
+    """A running group of web processes."""
 
     def __init__(self, name: str, port: int, process: Process, world: World) -> None:
         self.name = name

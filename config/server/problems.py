@@ -1,6 +1,6 @@
 """The error handler of the management interface.
 
-It translates the errors of several apps here, and all other errors with `authapi.problems`.
+This module translates the errors of several apps. `authapi.problems` translates all other errors.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _named(error: Exception, context: dict[str, Any]) -> Exception:
         case EventTooLarge():
             return ApiProblem(413, f"The event of this change would have {error.size} bytes, the limit is {error.limit}.", "invalid_body")
         case DataError():
-            # A value that passed every check but that PostgreSQL cannot store is the caller's error.
+            # If a value has passed every check and PostgreSQL cannot store it, the error is the caller's.
             return ApiProblem(400, "Payload validation error: 'A value that cannot be stored' on property body", "invalid_body")
         case IntegrityError() if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
             return ApiProblem(409, "An object to which this request refers was deleted at the same time.")

@@ -58,8 +58,8 @@ _MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    # This middleware is synchronous and runs directly around the view, so all others run in the same thread, too. Otherwise each of them
-    # would switch threads twice.
+    # This middleware is the innermost one, and it is synchronous. So Django runs all other middleware synchronously, too, in the same
+    # thread. Otherwise each of the others would switch threads twice.
     "foundation.api.paths.route_on_sent_path",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -78,7 +78,8 @@ OAUTH2_PROVIDER = {
     "SCOPES": {"openid": "Sign in"},
     "DEFAULT_SCOPES": [],
     "OIDC_ENABLED": True,
-    # Keys belong to tenants (`authapi.tokens.keys`), issuers to hosts; authapi has its own logout and discovery.
+    # The next four settings are empty or off: each tenant has its own keys (`authapi.tokens.keys`), each host has its own issuer, and
+    # `authapi` has its own discovery, logout and sign-up.
     "OIDC_RSA_PRIVATE_KEY": "",
     "OIDC_ISS_ENDPOINT": "",
     "OIDC_RP_INITIATED_LOGOUT_ENABLED": False,
@@ -108,7 +109,7 @@ OAUTH2_PROVIDER = {
     "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
 }
 
-# The toolkit's deployment checks that report the three recommendations above that are not enforced.
+# These deployment checks of the toolkit report the three recommendations that are not enforced (see above).
 SILENCED_SYSTEM_CHECKS = ["oauth2_provider.W001", "oauth2_provider.W002", "oauth2_provider.W003"]
 
 # `config.api` adds the checks of token, tenant and rate to every endpoint. A view without these checks refuses every request.

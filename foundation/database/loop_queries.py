@@ -126,7 +126,7 @@ class LoopSelect(Generic[Instance]):
 
 
 class GatheredSelect(Generic[Instance]):
-    """A row query for many callers at once: calls during a running statement are combined into the next statement.
+    """A query that serves many callers at once: the calls that arrive while a statement runs are combined into the next statement.
 
     The query selects by text columns and returns at most one row for each combination of their values.
     """

@@ -75,7 +75,7 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         form.refusal = getattr(request, "_refusal", None)
         # Django keeps fields that the form class declares, even if this page does not show them.
         shown = flatten_fieldsets(self.get_fieldsets(request, obj))
-        # On a page without the permission to change, Django reads the labels from `Meta`, not from the fields of the form class.
+        # If the account may not change the row, Django reads the labels from `Meta`, not from the fields of the form class.
         declared = {name: field.label for name, field in form.base_fields.items() if field.label}
         form._meta.labels = {**declared, **(form._meta.labels or {})}
         form.base_fields = {name: field for name, field in form.base_fields.items() if name in shown}

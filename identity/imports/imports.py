@@ -76,7 +76,7 @@ def start_import(
     refuse_if_being_deleted(connection)
     if not connection.is_database:
         raise NoDatabaseConnection
-    # Without the lock, two imports that start at the same time would each miss the other in the count.
+    # Without the lock, neither of two imports that start at the same time would count the other.
     lock_name(f"imports:{tenant_id}")
     if unfinished(tenant_id, Job.Type.USERS_IMPORT).count() >= settings.IMPORTS_PER_TENANT:
         raise TooManyImports

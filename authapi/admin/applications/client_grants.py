@@ -99,7 +99,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     search_fields = ("=id", "=client__client_id", "client__name")
     autocomplete_fields = ("client",)
     empty_text = "No client grants yet. An application needs a grant for each API that it calls without a user."
-    deletion_effect = "The client gets no more tokens for this API, and all its access tokens for APIs are revoked."
+    deletion_effect = "The client can no longer get tokens for this API, and all its access tokens for APIs are revoked."
     change_form_template = "admin/sign_in_form.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: ClientGrant | None = None) -> Any:
@@ -115,7 +115,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
         return () if obj is None else ("id", "tenant", "client", "api_resource", "subject_type", "tokens_for", "created_at", "updated_at")
 
     def badge_of(self, row: ClientGrant) -> str:
-        """Return a badge that tells whether a client gets tokens for itself or for its users with the grant."""
+        """Return a badge that tells whether a client gets, with this grant, tokens for itself or tokens for its users."""
         return badge("Tokens for the application" if row.subject_type == ClientGrant.SubjectType.CLIENT else "Tokens for its users")
 
     @admin.display(description="Tokens for")

@@ -42,7 +42,7 @@ def export_view(visit: Visit) -> HttpResponse:
 
 
 def deletion_view(visit: Visit) -> HttpResponse:
-    """Show what a deletion does, or delete the account if the user has typed its name."""
+    """Show what a deletion does, or delete the account if the user has typed the name of the account."""
     if not visit.is_form:
         return _deletion(visit)
     if not is_confirmed(visit.user, visit.typed("account", longest=_LONGEST_NAME)):

@@ -40,7 +40,7 @@ _FEWEST_CHARACTERS = min(FEWEST_CHARACTERS.values())
 
 @dataclass(frozen=True)
 class _Tried:
-    """The result of a typed code. A refusal is returned, not raised: an exception would roll back the count."""
+    """The result of a typed code. A refusal is returned, not raised: an exception would roll back the counting of the wrong code."""
 
     row: DeviceGrant | None = None
     over: DeviceCase | None = None

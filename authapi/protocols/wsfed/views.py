@@ -104,7 +104,7 @@ def _client(host: HostMatch, client_id: str, realm: str) -> Client:
 def _sign_out(request: HttpRequest, host: HostMatch, client_id: str, parameters: dict[str, str]) -> HttpResponse:
     """End the session of this browser, ask all applications to clean up, and redirect to a URL that the client or tenant allows.
 
-    Asks the user first if the request is not a navigation: otherwise an image on any page could end the session.
+    If the request is not a navigation, the view first asks the user to confirm: otherwise an image on any page could end the session.
     """
     realm = parameters.get("wtrealm", "")
     client = _client(host, client_id, realm) if client_id or realm else None

@@ -40,7 +40,7 @@ _RELATIONS = {
 
 
 def relation_texts(request: HttpRequest, entries: Iterable[AuditEntry]) -> dict[Any, str]:
-    """Return the text of each entry about a relation by the key of the entry, with at most one query per kind of joined row."""
+    """Return the texts of the entries about relations, by the key of the entry. Makes at most one query per kind of joined row."""
     return {pk: ", ".join(names.values()) for pk, names in joined_names(request, entries).items()}
 
 
