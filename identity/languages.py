@@ -88,7 +88,9 @@ def named_language(enabled: Sequence[str], *, wished: Iterable[str] = (), accept
 
 
 def language_for(user: User | None, tenant_id: str, *, asked: str = "") -> str:
-    """Return the language of a mail or text message: of the request that caused it, else of the user, else the default of the tenant."""
+    """Return the language of a mail or text message: the language of the request that caused it, else of the user, else the tenant's
+    default.
+    """
     return spoken_language(tenant_id, wished=[asked, *own_languages(user)])
 
 

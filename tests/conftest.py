@@ -24,7 +24,7 @@ from tests.databases import migrated_test_database
 from tests.django_clients import spare_repetition
 from tests.factories.models.identity import ConnectionFactory, TenantFactory
 
-# The time that generating an example takes depends on the machine and not on the tested code.
+# Hypothesis checks no time limits: how long it takes to generate and run an example depends on the machine, not on the tested code.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("tests")
 

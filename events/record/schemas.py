@@ -22,7 +22,9 @@ _ORGANIZATION_MEMBER_ROLE = Shape({"organization": _ID, "user": _USER_ID, "role"
 
 
 def _group(*further: str) -> Variants:
-    """Return the schema of a group: each of the three types has a different field for the owner of the group, or no such field."""
+    """Return the schema of a group. A group of a connection and a group of an organization have different fields for the owner; a group of
+    the whole tenant has no such field.
+    """
     owners: dict[str, tuple[str, ...]] = {"connection": ("connection_id",), "organization": ("organization_id",), "tenant": ()}
     return Variants("type", {name: GROUP.part("id", "type", *owner, *further, optional=("external_id",)) for name, owner in owners.items()})
 

@@ -12,7 +12,7 @@ import phonenumbers
 from phonenumbers import NumberParseException, PhoneNumberType
 
 _LONGEST_INPUT = 40
-# These types are refused: the owner of the number sets the price of a call, a machine answers, or the owner pays for the call.
+# Numbers of these types are refused, because the owner sets the price of a call, a machine answers, or the owner pays for the call.
 _REFUSED_KINDS = frozenset(
     {
         PhoneNumberType.PREMIUM_RATE,

@@ -57,8 +57,8 @@ def create_provider(*, tenant_id: str, channel: str, name: str, **values: Any) -
 def update_provider(*, tenant_id: str, channel: str, name: str | None = None, **values: Any) -> MessageProvider:
     """Change a provider. A change of `name` resets all settings and secrets.
 
-    Values are `is_enabled`, `default_from`, `settings` and `secrets`. Values, settings and secrets that are not named are kept. Raises
-    `NotFound`, or `Invalid`, also if a kept secret would be sent to another host or account.
+    Values are `is_enabled`, `default_from`, `settings` and `secrets`. Values, settings and secrets that the caller does not pass are kept.
+    Raises `NotFound`, or `Invalid`, also if a kept secret would be sent to another host or account.
     """
     row = MessageProvider.objects.of(tenant_id).select_for_update(no_key=True).filter(channel=channel).first()
     if row is None:

@@ -48,7 +48,9 @@ class ScimSettings:
 
 
 def parse_settings(secrets: Mapping[str, str], *, allow_http: bool) -> ScimSettings:
-    """Parse all five secrets. Raise `Misconfigured` with the names of missing required secrets, or of the first invalid secret."""
+    """Parse all five secrets. Raise `Misconfigured` with the names of missing required secrets, or with the name of the first invalid
+    secret.
+    """
     missing = [name for name in REQUIRED if not secrets.get(name)]
     if missing:
         raise Misconfigured(f"missing required secret: {', '.join(missing)}")

@@ -1,7 +1,7 @@
 """Examines one user of a synchronization: finds, compares and writes the account. The rules are stricter than the rules of a delivery.
 
-If an answer contains an account that does not match the filter, the server does not filter. Such an answer proves nothing: an account that
-is missing in the answer may exist.
+If an answer contains an account that does not match the filter, the server has ignored the filter. Such an answer proves nothing: an
+account that is missing in the answer may exist.
 """
 
 from __future__ import annotations

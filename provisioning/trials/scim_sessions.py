@@ -63,7 +63,7 @@ def mask_of(setup: Setup) -> Mask:
 
 
 def set_up_of(setup: Setup) -> tuple[ScimOptions, tuple[MappingRow, ...]]:
-    """Return options and table; raise `Misconfigured`."""
+    """Return the options and the mapping table of the action. Raises `Misconfigured`."""
     try:
         options = parse_options(setup.options)
         return options, parse_table(setup.mapping, enterprise=options.enterprise)

@@ -108,13 +108,13 @@ def result_of(browser: AdminBrowser, login: SamlLogin) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", shown(browser, login.connection)).split())
 
 
-def test_a_test_login_of_a_new_user_names_the_user_that_a_login_would_create(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_the_result_of_a_test_login_shows_the_user_that_a_login_would_create(tenant: Tenant, browser: AdminBrowser) -> None:
     content = result_of(browser, saml_login(tenant, protocolBinding=POST))
     assert "Successful A login would create the user samlp|corp|248289 with this profile:" in content
     assert "name Ada Lovelace" in content
 
 
-def test_a_test_login_of_a_known_user_names_and_links_the_user(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_the_result_of_a_test_login_shows_a_known_user_with_a_link(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, protocolBinding=POST)
     user = UserFactory.create(tenant_id=tenant.pk, connection=login.connection, identifier="corp|248289", name="Ada", email="a@b.example")
     assert "A login would log in Ada (a@b.example) with this profile:" in result_of(browser, login)

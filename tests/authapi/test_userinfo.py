@@ -46,7 +46,7 @@ def refused(answer: Received) -> bool:
 @pytest.mark.parametrize(
     "headers", [{}, {"Authorization": "Basic dXNlcjpwYXNz"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer  "}]
 )
-def test_the_challenge_to_a_request_without_a_token_names_no_error(tenant: Tenant, headers: dict[str, str]) -> None:
+def test_the_challenge_to_a_request_without_a_token_contains_no_error(tenant: Tenant, headers: dict[str, str]) -> None:
     answer = read_profile(tenant, None, headers=headers)
     assert (answer.status, answer.json()) == (401, INVALID)
     # RFC 6750, 3.1.

@@ -57,7 +57,9 @@ class EarlierWorld(World):
         self._run("manage.py", "migrate", "--verbosity", "0")
 
     def assert_deliveries_sound(self, stream_id: str, directory: Path, *, after: int) -> None:
-        """Check the invariants of deliveries of a stream that began after this position, and whose workers recorded into the directory."""
+        """Check the invariants of the deliveries of a stream. The stream began after this position, and its workers recorded into the
+        directory.
+        """
         self._run("-m", "tests.faults.judging_deliveries", stream_id, str(directory), str(after))
 
     def columns(self) -> int:

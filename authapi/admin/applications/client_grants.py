@@ -20,8 +20,8 @@ from foundation.admin.list_filters import worded
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
-# The pages of clients and of APIs open the form of a grant. For each of these two models: the query parameter with the key of the row. The
-# parameter has the name of the field that it fills in.
+# The pages of clients and of APIs open the form of a grant, with the key of the client or API in a query parameter. This table has the
+# parameter for each of the two models: its name is the name of the form field that it fills in.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
 _SUBJECTS_IN_WORDS = {"client": "The application itself", "user": "Users of the application"}
 _USES = (

@@ -1,6 +1,6 @@
 """The subcommands of `manage.py tenants`, one module each.
 
-The name of a module here, with hyphens, is the name of its subcommand. Each offers
+The name of a module here, with hyphens, is the name of its subcommand. Each module offers
 
 - `HELP`: the first line is a one-sentence summary; the rest explains, with examples;
 - `add_arguments(parser)`;

@@ -85,7 +85,7 @@ def test_the_cost_of_a_pattern_depends_only_on_the_length_of_the_text() -> None:
         ({"schema": {"type": 3}}, "Not a usable JSON Schema"),
     ],
 )
-def test_a_refusal_of_a_type_names_its_position(changes: dict[str, Any], problem: str) -> None:
+def test_the_refusal_of_a_type_contains_its_position(changes: dict[str, Any], problem: str) -> None:
     entry = {"type": "payment", "schema": PAYMENT, "sentence": "Pay {amount}", **changes}
     (told,) = problems_of([entry])
     assert told.startswith(f"Type 1 ({entry['type']}): ")

@@ -118,7 +118,7 @@ def test_a_guess_waits_for_the_previous_guess_at_the_same_address(door: Door) ->
     assert statuses == [200]
 
 
-def test_an_ip_address_with_guesses_at_many_accounts_is_refused_at_all(door: Door) -> None:
+def test_an_ip_address_with_guesses_at_many_accounts_is_refused_for_every_account(door: Door) -> None:
     suspect(door.tenant.pk, enabled=True, stage={"pre-login": {"max_attempts": 3, "rate": 864_000}})
     names = [f"user{number}@example.test" for number in range(4)]
     statuses = [door.redeem("000000", username=name, address=ATTACKER).status for name in names]

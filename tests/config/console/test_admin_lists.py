@@ -27,7 +27,7 @@ from tests.factories.filled_tables import fill
 
 ROWS = 1_600
 TENANTS = 4
-# `BOUND` is the most rows, over all tables, that one page may read in this test. A tenant has 400 rows.
+# `BOUND` is the maximum number of rows that one page may read in this test, counted over all tables. A tenant has 400 rows.
 LIMIT = 60
 BOUND = 260
 # The number of rows before a page in the middle of a list: more than `BOUND`, so a page that reads these rows fails the test.

@@ -23,7 +23,7 @@ def test_a_database_connection_is_offline_and_other_connections_are_online(
     assert (offline.status, offline.json["message"]) == (404, "The connection is offline.")
 
 
-def test_the_status_of_an_unknown_connection_names_the_connection(api: Management) -> None:
+def test_a_status_request_for_an_unknown_connection_is_refused(api: Management) -> None:
     answer = api.get("connections/con_ffffffffffffffff/status")
     assert (answer.status, answer.json["errorCode"]) == (404, "inexistent_connection")
 

@@ -56,7 +56,7 @@ def _verification_link(walk: Walk, name: str, *, has_moved: bool = False) -> str
         verification.start_verification(tenant_id=world.tenant.pk, user_id=user.user_id, client_id=world.clients["plain"].client_id)
     )
     ticket = EmailTicket.objects.of(world.tenant.pk).get(user=user)
-    # Remove the language from the ticket, which has the language of the user. So the page has the language of the browser.
+    # The ticket contains the language of the user. Remove it, so that the page has the language of the browser.
     EmailTicket.objects.of(world.tenant.pk).filter(pk=ticket.pk).update(language="")
     if has_moved:
         update_user(tenant_id=world.tenant.pk, user_id=user.user_id, changes={"email": walk.unique("elsewhere")})

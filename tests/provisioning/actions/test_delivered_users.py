@@ -1,4 +1,4 @@
-"""Changes of users reach a SCIM server. Nothing is replaced: the services, the log, the delivery engine and the server are real."""
+"""Changes of users reach a SCIM server. The tests use no mocks: the services, the log, the delivery engine and the server are real."""
 
 from __future__ import annotations
 

@@ -124,9 +124,7 @@ def test_a_deleted_entity_keeps_its_id_and_is_marked_as_deleted(browser: Client,
 
 
 @pytest.mark.parametrize("query", [{}, {"root": "x" * 401}, {"root": "user:a", "tenant": "another"}])
-def test_a_request_for_names_without_entities_or_for_another_tenant_is_not_found(
-    browser: Client, tenant: Tenant, query: dict[str, str]
-) -> None:
+def test_an_invalid_request_for_names_is_refused(browser: Client, tenant: Tenant, query: dict[str, str]) -> None:
     assert browser.get(reverse(NAMES), {"tenant": tenant.pk, **query}).status_code == 404
     assert browser.post(reverse(NAMES), {"tenant": tenant.pk, "root": "user:a"}).status_code == 405
 
@@ -142,7 +140,7 @@ def test_a_request_for_names_needs_the_permission_to_see_the_log(
 # Entities with a name
 
 
-def test_the_log_and_the_start_page_name_organizations_groups_and_connections(
+def test_the_log_and_the_start_page_show_names_of_organizations_groups_and_connections(
     browser: Client, tenant: Tenant, company: Organization, database_connection: Connection
 ) -> None:
     group = make_group(tenant, "Engineers")
@@ -155,7 +153,7 @@ def test_the_log_and_the_start_page_name_organizations_groups_and_connections(
         assert group.pk not in shown.replace(f"group%3A{group.pk}", "").replace(page_of_row(group), ""), place
 
 
-def test_the_page_of_an_event_names_all_its_entities_and_shows_their_ids(browser: Client, ada: User, company: Organization) -> None:
+def test_the_page_of_an_event_shows_the_names_and_ids_of_all_its_entities(browser: Client, ada: User, company: Organization) -> None:
     entry = entry_of("organization", company, "organization.member.added")
     shown = text_of(browser, page_of_row(entry))
 
@@ -165,7 +163,7 @@ def test_the_page_of_an_event_names_all_its_entities_and_shows_their_ids(browser
         assert f'data-copy="{key}"' in shown
 
 
-def test_the_page_of_an_event_names_the_role_the_group_and_the_connection(
+def test_the_page_of_an_event_shows_the_names_of_the_role_the_group_and_the_connection(
     browser: Client, tenant: Tenant, ada: User, database_connection: Connection
 ) -> None:
     group = make_group(tenant, "Directory", type="connection", connection_id=database_connection.pk)
@@ -183,7 +181,7 @@ def test_the_page_of_an_event_names_the_role_the_group_and_the_connection(
     assert f'data-copy="{nested.pk}"' in shown
 
 
-def test_lists_name_entities_with_one_query_for_all_rows(
+def test_lists_show_the_names_of_entities_with_one_query_for_all_rows(
     browser: Client, tenant: Tenant, ada: User, company: Organization, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     def leave(root: str) -> None:
@@ -208,7 +206,7 @@ def test_lists_name_entities_with_one_query_for_all_rows(
             browser.get(place)
 
 
-def test_the_deliveries_of_a_stream_name_their_entities(browser: Client, tenant: Tenant, company: Organization) -> None:
+def test_the_table_of_deliveries_shows_the_names_of_their_entities(browser: Client, tenant: Tenant, company: Organization) -> None:
     from tests.provisioning.engine.logs import make_stream
 
     stream = make_stream(tenant)

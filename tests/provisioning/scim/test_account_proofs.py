@@ -48,7 +48,7 @@ def test_an_account_with_our_key_matches_unless_it_is_linked_to_another_user() -
     assert by_user_name([KEYED], PROVEN, OF_ANOTHER_USER) == Taken("1")
 
 
-def test_two_accounts_with_our_key_are_ambiguous_unless_a_link_names_one_of_them() -> None:
+def test_two_accounts_with_our_key_are_ambiguous_unless_one_of_them_is_linked() -> None:
     second = {**KEYED, "id": "2"}
     assert by_external_id([KEYED, second], ANN, NO_LINKS) == Ambiguous(("1", "2"))
     assert by_external_id([KEYED, second], ANN, Links(kin=frozenset({"2"}))) == Match("2", "externalId", second)
