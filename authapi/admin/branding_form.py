@@ -266,7 +266,7 @@ class LooksForm(ShowsValues, forms.Form):
 
 
 def with_readable_default(looks: Looks) -> Theme:
-    """Return the theme of the looks. Required groups that the theme does not contain have their defaults."""
+    """Return the theme of the looks. If the theme lacks a required group, the result has the default values of this group."""
     return {**default_theme(), **looks.theme}
 
 

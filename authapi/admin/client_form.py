@@ -104,8 +104,8 @@ class ClientForm(ExchangeFields, ServiceForm):
     )
     allowed_origins = LinesField(
         label="CORS origins",
-        help_text="One origin per line. If this is empty, all web pages can request tokens. Otherwise, only pages with one of these "
-        "origins, with a web origin or with the origin of a callback can request them.",
+        help_text="One origin per line. If this is empty, all web pages can request tokens. Otherwise a page can request tokens only "
+        "if its origin is in this list, is a web origin, or is the origin of a callback.",
     )
     backchannel_logout_urls = LinesField(
         label="Back-channel logout addresses",

@@ -76,7 +76,8 @@ def authenticate(request: TokenRequest) -> Client:
 
 
 def named_client(request: TokenRequest) -> Client | None:
-    """Return the client that a request names, authenticated or not; the settings of the client decide the format of the error.
+    """Return the client that a request names, even if it is not authenticated: the settings of this client determine the format of an
+    error.
 
     None if the client is unknown.
     """

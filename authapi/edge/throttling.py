@@ -1,4 +1,4 @@
-"""The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable. A failure of Redis refuses no request.
+"""The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable. A failure of Redis causes no refusal.
 
 The length of a window is the time that the burst takes at the sustained rate (by default 200 requests in 2 s). Windows start at multiples
 of their length. So the clock alone gives the key of the current window, and one command counts a request and returns the count. Small

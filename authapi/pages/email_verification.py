@@ -29,7 +29,7 @@ _VERIFIED, _CHANGED = "sv", "sce"
 # could abuse.
 @tenant_page("email_verification")
 def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Ask for confirmation, and verify on POST only, because mail scanners open every link."""
+    """Ask for confirmation on GET, and verify the address only on POST, because mail scanners open every link."""
     token = (request.POST if request.method == "POST" else request.GET).get("ticket", "")
     try:
         if request.method == "POST":

@@ -114,7 +114,7 @@ class UsedProofs:
         return _generation(found.decode("latin-1"))
 
     def _asked(self, *commands: tuple[str | int, ...]) -> tuple[list[Any], str]:
-        """Send commands to Redis together. Return their answers, and the run of the server that gave these answers.
+        """Send several commands to Redis at once. Return their answers, and the run of the server that gave these answers.
 
         A pipeline of redis-py would take five times as much CPU time.
         """

@@ -170,7 +170,7 @@ def _show(tenant_id: str, kind: str, path: str) -> None:
 
 
 def default_theme_of(tenant_id: str) -> Theme:
-    """Return a theme with which the pages look as they do without a theme.
+    """Return a theme that gives the pages the same design that they have without a theme.
 
     The theme includes the primary color and the page background, if the tenant has set them.
     """

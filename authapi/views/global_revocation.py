@@ -62,7 +62,7 @@ def _issuer(call: Call, connection: Connection, token: str) -> str:
     try:
         return checked_issuer(connection, token, address=f"{call.host.issuer}{_BEFORE}{connection.name}")
     except UpstreamFailed as failed:
-        # Write no line above this rate. Any sender on the network may send such requests, and a flood must not fill the sign-in log.
+        # Above this rate, no line is written: any sender on the network can send such requests, and a flood must not fill the sign-in log.
         if REFUSED_REVOCATIONS.takes(call.host.tenant_id, connection.pk):
             _note(call, connection, problem=failed.detail or failed.failure.description)
         if failed.case is LoginCase.UPSTREAM_UNREACHABLE:

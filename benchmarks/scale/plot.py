@@ -1,4 +1,4 @@
-"""Line charts as SVG: costs relative to the smallest size, sizes on a logarithmic axis. Readable on light and dark backgrounds. Pure."""
+"""Line charts as SVG: relative costs at growing sizes, on a logarithmic axis. Readable on light and dark backgrounds. Pure."""
 
 from __future__ import annotations
 

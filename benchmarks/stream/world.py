@@ -41,7 +41,7 @@ _COLUMN_TYPES = ("varchar", "varchar", "varchar", "varchar", "timestamptz", "byt
 
 @dataclass(frozen=True)
 class Member:
-    """A tenant with a client that may subscribe and, if it is a writer, a user whose changes cause events."""
+    """A tenant with a client that may subscribe. A tenant that writes also has a user, whose changes cause events."""
 
     tenant_id: str
     client: Client

@@ -45,7 +45,7 @@ class Unanswered(Exception):
 class _Open:
     """The pool of one event loop.
 
-    This class limits how many statements run at a time. psycopg's pool cannot, because it does not see reserved connections.
+    This class limits how many statements run at a time. psycopg's pool cannot limit them, because it does not see reserved connections.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pool: LinePool) -> None:
@@ -161,7 +161,9 @@ class GatheredSelect(Generic[Instance]):
 
 @lru_cache(maxsize=1)
 def _wrapper() -> Any:
-    """Return a Django connection that is never opened: otherwise each task would create another connection for the converters."""
+    """Return a Django connection that is never opened. The converters need it; without it, each task would create another connection for
+    them.
+    """
     return connections.create_connection(DEFAULT_DB_ALIAS)
 
 

@@ -29,7 +29,7 @@ from identity.moving.stopping import what_still_runs
 from identity.moving.tables import CarriedTable, carried_tables
 from identity.services.failures import NotFound
 
-# Called with the name of a table and the number of rows that were just exported from it.
+# A function that is called with the name of a table and the number of rows that were just exported from it.
 Progress = Callable[[str, int], None]
 
 
@@ -43,8 +43,8 @@ class Exported:
 
 
 def export_tenant(*, tenant_id: str, directory: Path, key: str, progress: Progress) -> Exported:
-    """Export a stopped tenant. Continues an export that was killed. If the archive is complete, the function only notes it in `TenantMove`
-    and returns its facts.
+    """Export a stopped tenant. Continues an export that was killed. If the archive is already complete, the function only notes it in
+    `TenantMove` and returns its id and counts.
 
     Raises `NotFound`, `MoveRefused` and `BadArchive`.
     """

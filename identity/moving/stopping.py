@@ -20,10 +20,11 @@ from identity.services.saving import validated_save
 from identity.services.tenant_life import locked_tenant
 
 _MAY_STOP = (Tenant.Status.ACTIVE, Tenant.Status.SUSPENDED, Tenant.Status.DRAINING)
-# The longest lease that a worker takes to send the mail or message of a job. If the lease of a job ends later, the job only pauses.
+# The longest lease that a worker takes to send the mail or message of a job. If the lease of a job ends later than that, the job is in a
+# pause and sends nothing.
 _EFFECT_SECONDS = 60
 
-# Returns a sentence for each kind of work that still runs for a stopped tenant.
+# A function that returns a sentence for each kind of work that still runs for a stopped tenant.
 StillRuns = Callable[[str], list[str]]
 _checks: list[StillRuns] = []
 

@@ -70,7 +70,7 @@ def test_an_incomplete_connection_shows_our_values_and_names_what_is_missing(ten
     assert "corp has no sign-in address" in content
 
 
-def test_the_page_names_the_risk_of_logins_that_the_provider_starts(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_the_page_warns_of_the_risk_of_logins_that_the_provider_starts(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, idpinitiated={"enabled": True, "client_id": "c"})
     assert "log a user in to an attacker's account" in " ".join(shown(browser, login.connection).split())
 

@@ -1,4 +1,6 @@
-"""A destination for real workers: it appends to a file. It waits, is slow or refuses while the file `pause`, `slow` or `refuse` exists."""
+"""A destination for real workers: it appends to a file. It waits while the file `pause` exists, is slow while `slow` exists, and refuses
+while `refuse` exists.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Taken:
 
 
 def take_event(claim: Claim, envelope: dict[str, Any], deadline_seconds: float, memory: dict[str, Any]) -> Taken:
-    """Append the start and the end of the run. Between them, wait, sleep or fail while a file `pause`, `slow` or `refuse` exists."""
+    """Append the start and the end of the run. In between, wait until there is no file `pause`, sleep if there is a file `slow`, and fail
+    if there is a file `refuse`.
+    """
     directory = Path(os.environ[DIRECTORY_VARIABLE])
     number = envelope["data"]["object"].get("number")
     line = {"key": claim.key, "number": number, "event": claim.event_id, "attempt": claim.attempt, "pid": os.getpid()}

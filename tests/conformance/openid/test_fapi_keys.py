@@ -11,7 +11,7 @@ from tests.conformance.openid.bank import Bank, handle_of, refusal
 
 
 def proven_flow(bank: Bank, **claims: Any) -> int:
-    """Push, exchange and call the resource with proofs that have these claims; return the status of the resource."""
+    """Push a request, exchange its code and call the resource, with proofs that have these claims; return the status of the resource."""
     address = bank.address("pushed_authorization_request_endpoint")
     handle = handle_of(bank.push(headers=bank.connection("POST", address, **claims)))
     code = bank.answer(bank.log_in(bank.visit(handle)))["code"]

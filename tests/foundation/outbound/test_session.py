@@ -272,7 +272,7 @@ def tls_server(certificate: ServerCertificate, names: list[str | None]) -> Itera
         thread.join(timeout=5)
 
 
-def test_the_host_name_and_not_the_address_is_used_for_sni_and_certificate_checks(certificate: ServerCertificate) -> None:
+def test_the_tls_handshake_sends_and_verifies_the_host_name_instead_of_the_address(certificate: ServerCertificate) -> None:
     rules = OutboundRules(private_networks=LOOPBACK.private_networks, ca_file=str(certificate.authority))
     names: list[str | None] = []
     with tls_server(certificate, names) as port:

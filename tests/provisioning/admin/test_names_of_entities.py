@@ -140,7 +140,7 @@ def test_a_request_for_names_needs_the_permission_to_see_the_log(
 # Entities with a name
 
 
-def test_the_log_and_the_start_page_show_names_of_organizations_groups_and_connections(
+def test_the_log_and_the_start_page_show_the_names_of_entities(
     browser: Client, tenant: Tenant, company: Organization, database_connection: Connection
 ) -> None:
     group = make_group(tenant, "Engineers")
@@ -163,7 +163,7 @@ def test_the_page_of_an_event_shows_the_names_and_ids_of_all_its_entities(browse
         assert f'data-copy="{key}"' in shown
 
 
-def test_the_page_of_an_event_shows_the_names_of_the_role_the_group_and_the_connection(
+def test_the_page_of_an_event_shows_the_names_of_role_group_and_connection(
     browser: Client, tenant: Tenant, ada: User, database_connection: Connection
 ) -> None:
     group = make_group(tenant, "Directory", type="connection", connection_id=database_connection.pk)
