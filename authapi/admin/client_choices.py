@@ -97,7 +97,7 @@ LEGACY = (
     (
         DELEGATION_BY_REFRESH_TOKEN,
         "Refresh token at /delegation",
-        "Works only if refresh tokens do not rotate. The service then cannot detect that a token was stolen.",
+        "Works only if refresh tokens do not rotate. Without rotation, the service cannot detect that a token was stolen.",
     ),
 )
 # How clients were registered, by the names that the toolkit gives to the choices.

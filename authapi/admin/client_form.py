@@ -167,7 +167,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         initial=True,
         label="Conformant to OpenID Connect",
-        help_text="Turn this off only for legacy applications: a client that authenticates may then use PKCE with the method “plain”.",
+        help_text="Turn this off only for legacy applications. If this is off, a client that authenticates may use PKCE with the method “plain”.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,

@@ -61,7 +61,7 @@ $body$
 
 @dataclass(frozen=True)
 class Trigger:
-    """One trigger, as the catalogue defines it."""
+    """One trigger, as the catalogue of events defines it."""
 
     table: str
     name: str
@@ -93,7 +93,7 @@ def _columns(table: str) -> list[str]:
 
 
 def install() -> None:
-    """Create the triggers that are missing or differ from the catalogue; leave all other triggers unchanged."""
+    """Create the triggers that are missing or differ from the catalogue of events; leave all other triggers unchanged."""
     wanted = [trigger for trigger in expected_triggers() if installed().get((trigger.table, trigger.name)) != trigger.fingerprint]
     if not wanted:
         return

@@ -183,7 +183,7 @@ def replaced_secrets(guide: Guide, cleaned: Mapping[str, Any], row: Connection) 
 
 
 def _keep_objects_of_secrets(guide: Guide, options: dict[str, Any], row: Connection) -> None:
-    """Keep an object whose fields were all emptied if it contains a sealed member, because its removal would remove this member."""
+    """Keep an object whose fields were all emptied if it contains a sealed member: if the object was removed, this member would be lost."""
     for option in guide.fields:
         place = _object_of(option)
         is_removed = place and isinstance(option_at(row.shown_options, place), Mapping) and option_at(options, place) is None

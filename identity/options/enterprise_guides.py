@@ -97,7 +97,9 @@ _SAML = (
         kind="area",
     ),
     OptionField(
-        "user_id_attribute", "Attribute that identifies the user", "The user id contains its value. Empty: the value of the NameID is used."
+        "user_id_attribute",
+        "Attribute that identifies the user",
+        "The user id contains the value of this attribute. If this is empty, the NameID is used.",
     ),
     _ATTRIBUTES,
     OptionField(
@@ -169,7 +171,7 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
             OptionField(
                 "user_id_attribute",
                 "Claim that identifies the user",
-                "The user id contains its value. Empty: the value of the NameID is used.",
+                "The user id contains the value of this claim. If this is empty, the NameID is used.",
             ),
             _ATTRIBUTES,
             _TRUST,

@@ -80,7 +80,7 @@ def register(site: PagesSite) -> None:
 
 
 def _show_deliveries(site: PagesSite) -> None:
-    """Show the deliveries of an event on the page of its log entry, and on the page of the event for events that are not in the log."""
+    """Show the deliveries of an event on the page of its log entry, or on the page of the event if the event is not in the log."""
     entries, events = site.get_model_admin(LogEntry), site.get_model_admin(Event)
     if isinstance(entries, ObjectActionsAdmin):
         entries.panels.append(lambda request, entry: deliveries_of(site, request, entry.event))

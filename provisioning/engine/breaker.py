@@ -1,9 +1,9 @@
 """Holds a stream whose destination is misconfigured or unreachable. No event is lost, and delivery resumes in order.
 
 The breaker opens in three cases: three consecutive 401 answers; 403 for two users, or for one user if the server also refuses reads
-(`read_probe`); many other consecutive failures with several users. An action that reports `Misconfigured` holds its stream immediately. A
-worker periodically probes a held stream with one delivery. If this delivery succeeds, or fails only because of its document, the stream
-resumes (ADR 0032, ADR 0076).
+(`read_probe`); many consecutive failures of other kinds, for several users. An action that reports `Misconfigured` holds its stream
+immediately. A worker periodically probes a held stream with one delivery. If this delivery succeeds, or fails only because of its document,
+the stream resumes (ADR 0032, ADR 0076).
 """
 
 from __future__ import annotations

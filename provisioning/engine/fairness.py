@@ -1,9 +1,9 @@
 """Lets the streams of all tenants take turns in a worker process.
 
-The queue of deliveries is first in, first out. After a burst of one tenant, the queue contains hundreds of messages of one stream, and each
-of these messages starts a turn of two seconds while the stream has due lanes. A later message of another stream would wait for minutes.
-Therefore, after a whole turn is used up, the process first serves the waiting stream that it has served least recently, and only then the
-stream of the next message.
+The queue of deliveries is first in, first out. After a burst of one tenant, the queue contains hundreds of messages of one stream. As long
+as the stream has due lanes, each of these messages starts a turn of two seconds. So a later message of another stream would wait for
+minutes. Therefore, after a turn that took its whole time, the process first serves the waiting stream that it has served least recently,
+and only then the stream of the next message.
 """
 
 from __future__ import annotations

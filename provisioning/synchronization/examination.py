@@ -41,8 +41,8 @@ class Examiner:
 
         `position` is a position of the log that is not newer than the document.
 
-        1. Skip a user outside the scope, or without a correlation key or user name, because deliveries skip such a user, too.
-        2. Update the account that has our `externalId` or is linked to the user, if any of its values differ.
+        1. Skip a user who is outside the scope, or for whom the mapping yields no `externalId` or no user name. Deliveries skip such a
+        user, too. 2. Update the account that has our `externalId` or is linked to the user, if any of its values differ.
         3. Otherwise link the one account that the match rule finds for the user, with an update that also sets `externalId`.
         4. Otherwise create the user, if no account has its user name.
 
@@ -68,7 +68,9 @@ class Examiner:
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason=OUTSIDE)
 
     def withdraw(self, document: dict[str, Any], position: int) -> Finding:
-        """Delete the account of a user who was deleted during the write, because the deletion may have been delivered before the write."""
+        """Delete the account of a user who was deleted during the write: if the deletion was delivered before the write, the account exists
+        again.
+        """
         self.delete(self._remote.person(document), str(document["user_id"]), position)
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason="deleted meanwhile")
 
@@ -188,7 +190,7 @@ class Examiner:
 
 
 def _only(found: list[dict[str, Any]], attribute: str, is_asked_for: Any) -> list[dict[str, Any]]:
-    """Return the accounts in an answer if all of them match the filter; raise `UnverifiableMatch` if the server does not filter."""
+    """Return the accounts in an answer if all of them match the filter; raise `UnverifiableMatch` if the server has ignored the filter."""
     strangers = [item for item in found if not is_asked_for(item)]
     if strangers:
         raise UnverifiableMatch(detail=f"the {attribute} filter returned {len(strangers)} accounts that do not match")

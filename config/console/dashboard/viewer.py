@@ -32,12 +32,12 @@ class Viewer:
         return self.staff.has_perm(permission)
 
     def may_list(self, model: str) -> bool:
-        """Tell whether the account may see the list of a model, named as `app_model`."""
+        """Tell whether the account may see the list of a model. `model` has the form `app_model`."""
         app, _, name = model.partition("_")
         return self.may(f"{app}.view_{name}")
 
 
 def list_of(model: str, **query: str) -> str:
-    """Return the URL of a model's list, named as `app_model`, with the given search."""
+    """Return the URL of the list of a model, with the given search. `model` has the form `app_model`."""
     asked = {name: value for name, value in query.items() if value}
     return reverse(f"admin:{model}_changelist") + (f"?{urlencode(asked)}" if asked else "")

@@ -67,7 +67,7 @@ def test_the_error_page_links_only_to_registered_urls_of_the_client(login: Login
         ({"initiate_login_uri": "http://app.example.test/login"}, "https://app.example.test/"),
     ],
 )
-def test_the_link_opens_the_best_known_page_of_the_application(login: Login, settings: dict[str, object], expected: str) -> None:
+def test_the_link_opens_the_most_suitable_page_of_the_application(login: Login, settings: dict[str, object], expected: str) -> None:
     set_client(login, settings=settings)
     assert way_back(login.ask(redirect_uri=ELSEWHERE)) == expected.replace("{host}", login.browser.host)
 

@@ -18,7 +18,7 @@ from tests.mutants.seeded.near_tests import NearTests
 from tests.mutants.seeded.operators import Change
 from tests.mutants.seeded.survivors import reason_of
 
-# If a mutant makes its tests take this many times as long as without a mutant, the run is ended, and the mutant counts as caught.
+# If the tests take this many times as long with a mutant as without a mutant, the run is stopped, and the mutant counts as caught.
 _TIMES_THE_BASELINE = 5
 _SHORTEST_LIMIT_SECONDS = 60.0
 Drawn = Sequence[tuple[str, Change]]

@@ -190,7 +190,9 @@ def test_a_malformed_request_gets_an_error_that_names_the_reason(changes: dict[s
         ({"audience": "urn:orders"}, False, RequestCase.REPEATED_PARAMETER),
     ],
 )
-def test_a_repeated_resource_is_ignored_only_beside_an_audience(changes: dict[str, str], reads_resource: bool, case: Case | None) -> None:
+def test_a_repeated_parameter_resource_is_ignored_only_beside_an_audience(
+    changes: dict[str, str], reads_resource: bool, case: Case | None
+) -> None:
     sent = [*with_changes(**changes).items(), ("resource", "urn:a"), ("resource", "urn:b")]
     if case is None:
         assert judged(sent, reads_resource=reads_resource).audience == "urn:orders"
@@ -200,7 +202,7 @@ def test_a_repeated_resource_is_ignored_only_beside_an_audience(changes: dict[st
     assert refused.value.case is case
 
 
-def test_a_repeated_scope_is_refused_even_if_the_client_may_repeat_resource() -> None:
+def test_a_repeated_scope_is_refused_even_if_the_parameter_resource_may_be_repeated() -> None:
     with pytest.raises(RequestRefused) as refused:
         judged([*GOOD.items(), ("scope", "a"), ("scope", "b")], reads_resource=True)
     assert refused.value.case is RequestCase.REPEATED_PARAMETER
