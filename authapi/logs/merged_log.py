@@ -26,7 +26,7 @@ COLUMNS = (
 # Lines younger than this are withheld. A line becomes visible only at its commit, shortly after its creation time. Without this delay, a
 # client that follows `GET /logs` could skip the line.
 _SETTLED = timedelta(seconds=5)
-# A transaction that runs longer than this no longer delays readers.
+# A transaction that has run for more than this time does not delay readers any more.
 _LONGEST_TRANSACTION = timedelta(minutes=10)
 _OLDEST_WRITER = (
     "SELECT min(xact_start) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' "
@@ -71,7 +71,7 @@ def line_at(log_id: str) -> Line | None:
 def after(known: Line) -> Q:
     """Return the condition for the lines after a known line, in the order of time and id."""
     moment = known["created_at"]
-    # The time condition alone is an index range. The other condition drops lines of the same time that were already shown.
+    # The last condition alone is an index range. The condition before it leaves out lines of the same time that were already shown.
     return Q(Q(created_at__gt=moment) | Q(pk__gt=known["id"]), created_at__gte=moment)
 
 

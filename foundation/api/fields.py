@@ -109,7 +109,7 @@ class ListOf(serializers.ListField):
 
 
 class Closed(serializers.Serializer[Any]):
-    """An object with exactly these optional and required members."""
+    """An object that may have only the declared members; any other member is refused."""
 
     default_error_messages = {"invalid": "Expected type object"}
 

@@ -12,7 +12,7 @@ from django.db import connection
 from foundation.database.session_settings import session_settings, set_statement
 from identity.moving.tables import CarriedTable, Column, Offsets
 
-# A part ends after this number of bytes, or after this number of rows. It is encrypted, and later inserted, as a whole.
+# A part ends after this number of bytes, or after this number of rows. Each part is encrypted as a whole, and later inserted as a whole.
 PART_BYTES = 8 * 1024 * 1024
 PART_ROWS = 50_000
 _STAGED = "moving_rows"
@@ -78,7 +78,9 @@ def _summary(table: CarriedTable, tenant_id: str, values: list[str], offsets: Of
 
 
 def cuts(table: CarriedTable, tenant_id: str, *, late: bool, after: str | None) -> Iterator[Cut]:
-    """Yield the tenant's rows after the key `after`, cut into parts, in the order of the primary key. Keeps one part in memory."""
+    """Yield the tenant's rows after the key `after`, cut into parts, in the order of the primary key. Keeps one part in memory. With
+    `late`, yields only the key and the columns for `fill_late`.
+    """
     columns = (table.columns[0], *table.late) if late else table.early
     where = table.rows
     if late:

@@ -24,7 +24,7 @@ from tests.faults.worker import Worker
 from tests.faults.world import World
 from tests.ports import free_port
 
-# These tests break no server, so `make test` runs them.
+# The tests in these files break no server, so `make test` runs them.
 _HARMLESS = frozenset({"test_delivery_invariants.py", "test_invariants.py", "test_programme.py"})
 
 
