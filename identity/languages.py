@@ -80,8 +80,8 @@ def spoken_language(tenant_id: str, *, wished: Iterable[str] = (), accept_langua
 def named_language(enabled: Sequence[str], *, wished: Iterable[str] = (), accept_language: str = "") -> str:
     """Return the first enabled language of `wished`, else of the header `Accept-Language`; empty if none is enabled.
 
-    A lookup of RFC 4647, 3.4: `de-AT` finds `de`. Ignores tags that are malformed or too long, and all tags beyond the maximum number of
-    tags.
+    The search follows the lookup of RFC 4647, 3.4: `de-AT` finds `de`. Ignores tags that are malformed or too long, and all tags beyond the
+    maximum number of tags.
     """
     ranges = [*[wish for _, wish in zip(range(_MOST_WISHES), wished, strict=False)], *_preferred(accept_language)]
     return next((found for one in ranges if (found := _lookup(one, enabled))), "")
@@ -114,7 +114,8 @@ def speaking(language: str) -> Iterator[None]:
 
 
 def speak(language: str) -> None:
-    """Switch the language until the innermost `speaking` block ends. For pages that find the user only after the block has begun.
+    """Switch the language until the innermost `speaking` block ends. Pages that find the user only after the block has begun need this
+    function.
 
     Raises `RuntimeError` outside of `speaking`: the thread would keep the language for its next request.
     """

@@ -1,4 +1,6 @@
-"""Logins of applications that wait for a second factor. The application gets the `mfa_token`; the row stores its original request."""
+"""Logins of applications that wait for a second factor. The application gets the `mfa_token`; the row stores the original request of the
+application.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from identity.models import Connection, Organization, User
 
 # Lifetime of a transaction, as in the contract, 2.11: ten minutes.
 LIFE = timedelta(minutes=10)
-# An access token can be sent as an `mfa_token`. Every access token is longer than this limit, and every token of this module is shorter.
+# The maximum length of an `mfa_token`. An access token can be sent in its place, and is longer than the tokens that this module creates.
 _LONGEST_TOKEN = 8192
 
 

@@ -78,7 +78,8 @@ def change_credential(*, tenant_id: str, client_id: str, credential_id: str, exp
 
 @unit_of_work
 def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Client:
-    """Use a credential for authentication, in addition to another credential of its kind. The client's secret then no longer works.
+    """Use a credential for authentication, in addition to a credential of its kind that is already in use. The client's secret then no
+    longer works.
 
     Raises `NotFound`, `Invalid`, or `Conflict` if two credentials are already in use.
     """
@@ -95,7 +96,8 @@ def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Cli
 
 @unit_of_work
 def delete_credential(*, tenant_id: str, client_id: str, credential_id: str, even_used: bool = False) -> None:
-    """Delete a credential at once. Raises `NotFound`, and `NotSupported` for a credential that the client uses.
+    """Delete a credential at once. Raises `NotFound`. Without `even_used`, also raises `NotSupported` for a credential that the client
+    uses.
 
     With `even_used`, a credential in use is deleted, too, and the client's tokens end as with a changed secret. A client whose last
     credential is deleted keeps its method, so it cannot authenticate until its method changes.

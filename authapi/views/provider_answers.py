@@ -101,7 +101,8 @@ def _answer(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> s
 def _unasked(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> HttpResponse:
     """Log in a user whose login the provider began, if the connection allows it (SAML Profiles 2.0, 4.1.5).
 
-    Off by default: any page can make a browser post an assertion, so an attacker could log a user in to the attacker's account.
+    By default, connections do not allow it: any page can make a browser post an assertion, so an attacker could log a user in to the
+    attacker's account.
     """
     connection = _connection(host, request.GET.get("connection", ""))
     answer = _answer(request, host, sent)

@@ -89,7 +89,7 @@ def parse_base_url(value: str, *, allow_http: bool) -> str:
         raise SecretRefused(f"{BASE_URL} is not a URL: https://<host>/<path> is expected.") from error
     schemes = ("https", "http") if allow_http else ("https",)
     if parts.scheme not in schemes or not usable:
-        raise SecretRefused(f"{BASE_URL} must be a URL with a host that begins with {' or '.join(f'{name}://' for name in schemes)}.")
+        raise SecretRefused(f"{BASE_URL} must be a URL that begins with {' or '.join(f'{name}://' for name in schemes)} and has a host.")
     if "?" in text or "#" in text or "@" in parts.netloc:
         raise SecretRefused(f"{BASE_URL} must have no query, no fragment and no user name.")
     if not re.fullmatch(r"[!-~]+", text) or "\\" in text or any(part in {".", ".."} for part in parts.path.split("/")):

@@ -12,7 +12,8 @@ from authapi.tokens.user_tokens import CodeParameters, UserIssue
 def front_channel(
     issue: UserIssue, *, response_types: frozenset[str], code_parameters: CodeParameters | None, state: str | None
 ) -> dict[str, Any]:
-    """Return the members of the authorization response for a combination of `code`, `token` and `id_token`. The caller adds `state`.
+    """Return the members of the authorization response for a combination of `code`, `token` and `id_token`. The caller adds `state` to
+    them.
 
     A code needs `code_parameters`. The response never has a refresh token. The service stores no member of the response in plain text.
     Raises `RequestRefused` if the client may no longer get the requested members for the user.

@@ -38,7 +38,7 @@ class Claim:
 
 
 def leave_notices(session: Session, clients: Iterable[Client], *, reason: str) -> None:
-    """Write a notice for each client that requests notices for `reason`. Call it inside the transaction that ends the session.
+    """Write a notice for each URL at which a client requests notices for `reason`. Call it inside the transaction that ends the session.
 
     Raises `ValueError` for a reason that is not an `Initiator`.
     """

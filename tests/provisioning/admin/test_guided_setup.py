@@ -95,7 +95,7 @@ def test_errors_name_the_fields_of_the_form(browser: Client) -> None:
     answer = browser.post(f"{BEGIN}new/", values)
 
     errors = {name: texts[0] for name, texts in answer.context["form"].errors.items()}
-    assert errors["SCIM_BASE_URL"].startswith("The address must be a URL with a host")
+    assert errors["SCIM_BASE_URL"].startswith("The address must be a URL that begins with")
     assert errors["SCIM_BEARER_TOKEN"].startswith("The token must be printable ASCII")
     assert errors["SCIM_TIMEOUT_MS"].startswith("The time limit must be a whole number")
     # The group of fields that is collapsed by default is open, because one of its fields has an error.
