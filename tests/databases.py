@@ -38,7 +38,7 @@ def migrated_test_database() -> Iterator[None]:
         with connected_to(_KEPT):
             yield
         return
-    # An advisory lock is visible only in the database in which it was locked, so all processes lock in the database `postgres`.
+    # An advisory lock is visible only in the database in which it was taken, so all processes take their locks in the database `postgres`.
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock_shared(%s, hashtext(%s))", [_LIVES, _TEMPLATE])
         name = _KEPT or f"test_{connection.settings_dict['NAME']}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"

@@ -41,7 +41,7 @@ class Selection:
     states: tuple[str, ...] = ()
 
     def narrow(self, letters: QuerySet[DeadLetter]) -> QuerySet[DeadLetter]:
-        """Return the dead letters among `letters` that match, in any state of delivery."""
+        """Return the dead letters among `letters` that match the conditions. Does not check `states`."""
         equal = {name: getattr(self, name) for name in _EQUAL if getattr(self, name)}
         if self.event_id:
             # Deliveries have an index for this condition.

@@ -174,7 +174,7 @@ def watched() -> Iterator[Watch]:
 
 
 def questions_of(answer: Any, page: TenantScopedAdmin[Any], row: Any) -> Iterator[dict[str, str]]:
-    """Yield the queries of the list: each filter with its first values, each searched field, and a next page."""
+    """Yield the queries of the list: each filter with its first values, each searched field, and the pages after and before a row."""
     listed = answer.context_data["cl"]
     for spec in listed.filter_specs:
         for choice in list(spec.choices(listed))[1:3]:
