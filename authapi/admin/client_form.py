@@ -167,7 +167,8 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         initial=True,
         label="Conformant to OpenID Connect",
-        help_text="Turn this off only for legacy applications. If this is off, a client that authenticates may use PKCE with the method “plain”.",
+        help_text="Turn this off only for legacy applications. If this is off, a client that authenticates may use PKCE with the "
+        "method “plain”.",
     )
     require_pushed_authorization_requests = forms.BooleanField(
         required=False,
@@ -339,7 +340,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         return {"signed_request_object": {"required": bool(values.get("signed_request_required")), "credentials": named}}
 
     def _grants(self, *, is_new: bool) -> dict[str, Any]:
-        """Return the grants of both lists, `grant_types` and `legacy_grants`, if one of the lists changed."""
+        """Return the grants of both lists, `grant_types` and `legacy_grants`. Empty for a stored client if neither list changed."""
         values = self.cleaned_data
         if "grant_types" not in values or not (is_new or {"grant_types", "legacy_grants"} & set(self.changed_data)):
             return {}
@@ -377,7 +378,7 @@ class ClientForm(ExchangeFields, ServiceForm):
 
 
 def form_values(client: Client) -> dict[str, Any]:
-    """Return the form's values of a client."""
+    """Return the values of the form for a client."""
     document = client_resource(client)
     # The stored values without the API's defaults: if the form showed a default, saving the form would store it.
     refresh = {**_REFRESH_DEFAULTS, **(client.settings.get("refresh_token") or {})}

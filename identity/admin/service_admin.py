@@ -30,7 +30,8 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class ServiceAdmin(ObjectActionsAdmin[Row]):
-    """The base of such admin pages. Subclasses implement `create` and `change`; `row_acts` implements deletion.
+    """The base class of admin pages that change rows through services. Subclasses implement `create` and `change`; `row_acts` implements
+    deletion.
 
     A refusal is shown at the form or as a message.
     """
