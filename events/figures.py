@@ -38,7 +38,7 @@ class Figure:
 
 
 class DatabaseFigures(Collector):
-    """The metrics of one app. If the database does not answer in time, these metrics are absent, and a separate metric reports the failure."""
+    """The metrics of one app. If the database does not answer in time, the metrics are absent, and a separate metric reports this."""
 
     def __init__(self, app: str, figures: Sequence[Figure]) -> None:
         self.app = app

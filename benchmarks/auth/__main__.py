@@ -1,7 +1,7 @@
 """Compares the cost of tokens with npm oidc-provider, and of SAML responses with npm samlp. Each server has one process, except in the
 scenario with all cores. Also measures what the check of a token costs `/events`.
 
-    make bench-auth                                                into docs/performance.md
+    make bench-auth                                                writes the figures into docs/performance.md
     .venv/bin/python -m benchmarks auth                            only prints the figures
     .venv/bin/python -m benchmarks auth --scenarios refresh_token  measures this scenario only
 
