@@ -55,7 +55,7 @@ clients: Remembered[tuple[str, str], Client] = Remembered(_load_client, seconds=
 
 
 def authenticate(request: TokenRequest) -> Client:
-    """Return the client of this request, and charge its tenant if the client has authenticated. Raises `RequestRefused`.
+    """Return the client of this request. If the client has authenticated, count the request against its tenant. Raises `RequestRefused`.
 
     A public client does not authenticate: the code or refresh token that it sends is checked later.
     """

@@ -90,7 +90,9 @@ class UtcLoader(BaseTzLoader):  # type: ignore[misc]  # untyped in the stubs
 
 
 class LoopStatement:
-    """One statement with `$1`, `$2` and so on. `text` is called when the pool opens and may use Django's connection."""
+    """One statement with the parameters `$1`, `$2` and so on. `text` returns its SQL when the pool opens, and may use Django's
+    connection.
+    """
 
     def __init__(self, name: str, text: Callable[[], str]) -> None:
         self._name, self._text = name, text

@@ -34,7 +34,7 @@ Handle = psycopg.AsyncConnection[Any]
 
 @dataclass(frozen=True)
 class Statement:
-    """A query with `$1`, `$2` and so on, its SQL types, and its name on a connection.
+    """A query with the parameters `$1`, `$2` and so on, the SQL types of the parameters, and the name of the query on a connection.
 
     Without types, the server infers them. With `is_text`, rows arrive in the text format, which Django's own loaders read.
     """
