@@ -38,7 +38,8 @@ def revoke_token(row: RefreshToken) -> None:
 
 
 def _delete_credential(row: ClientCredential) -> None:
-    # Staff may delete a credential that is in use, so that one step disables a leaked key. The management interface refuses this.
+    # Staff may delete a credential that is in use, so that one step disables a leaked key. The management interface refuses such a
+    # deletion.
     client_credentials.delete_credential(tenant_id=row.tenant_id, client_id=row.client.client_id, credential_id=row.pk, even_used=True)
 
 

@@ -25,7 +25,7 @@ _ROUNDS, _CALLS, _COLD_CALLS = 9, 2000, 300
 
 
 def write_random_list(path: Path, entries: int) -> None:
-    """Write a list of random digests, with the same number of digests in each range, or one more."""
+    """Write a list of random digests. Some ranges have one digest more than the other ranges."""
     random = Random(1)
     each, rest = divmod(entries, RANGES)
     counts = array("I", (each + (number < rest) for number in range(RANGES)))

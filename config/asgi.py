@@ -79,7 +79,7 @@ def routes(role: str) -> URLRouter:
 def straight(router: URLRouter, role: str) -> Application:
     """Find a hot endpoint by its exact path.
 
-    Call the router only for other paths, because it is slower: it tries one pattern after another.
+    Call the router only for other paths. The router is slower, because it tries one pattern after another.
     """
     endpoints: dict[str, Any] = dict(HOT_ENDPOINTS) if role != "stream" else {}
 

@@ -110,7 +110,10 @@ def plain_rows(findings: Findings, *, tenant_id: str | None) -> list[tuple[str, 
 
 @unit_of_work
 def seal_row(*, tenant_id: str, connection_id: str) -> bool:
-    """Seal the unsealed secrets of a row, as a change of the connection with its event. Returns False if nothing is left to seal."""
+    """Seal the unsealed secrets of a connection.
+
+    This is an ordinary change of the connection and has an event. Returns False if nothing is left to seal.
+    """
     row = Connection.objects.of(tenant_id).select_for_update(no_key=True).filter(pk=connection_id).first()
     if row is None or row.shown_options == row.options:
         return False

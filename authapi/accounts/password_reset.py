@@ -34,10 +34,10 @@ class TooManyRequests(Exception):
 
 
 def ask_for_reset(*, connection: Connection, identifier: str, client: Client | None, ip: str, user_agent: str, address: str) -> None:
-    """Queue a mail with a link that sets a new password, if the user exists. The duration does not reveal whether the user exists.
+    """Queue a mail with a link that sets a new password, if the user exists.
 
-    The sign-in log gets a line in any case. If the identifier is empty or too long, no mail is sent. Raises `TooManyRequests` if one IP
-    address requests too many mails for this account or for many accounts.
+    The duration of the call does not reveal whether the user exists. The sign-in log gets a line in any case. If the identifier is empty or
+    too long, no mail is sent. Raises `TooManyRequests` if one IP address requests too many mails for this account or for many accounts.
     """
     identifier = identifier.strip()
     _check_rates(connection, identifier, ip)
@@ -80,7 +80,7 @@ def open_unblock(*, tenant_id: str, secret: str) -> AccountTicket:
 def set_new_password(*, tenant_id: str, secret: str, password: str, ip: str = "", user_agent: str = "") -> AccountTicket:
     """Set a new password for the user of a link, once. A mailed link also verifies the email address, because the user received it there.
 
-    A link that an application delivered verifies the address only if the application requested it. Receivers of the signal
+    A link that an application delivered verifies the address only if the application requested this verification. Receivers of the signal
     `password_changed` end sessions, refresh tokens, blocks and other links. Raises the errors of `usable`, and `PasswordTooWeak`. After
     `PasswordTooWeak`, the link still works.
     """

@@ -15,9 +15,10 @@ _PHONE_PUNCTUATION = re.compile(r"[\s().-]")
 
 
 def named_user(connection: Connection, identifier: str) -> User | None:
-    """Return the user of the connection with this email address, username or phone number, ignoring case. None if there is no such user.
+    """Return the user of the connection with this email address, username or phone number, ignoring case.
 
-    If several users match, an email address takes precedence over a username, and a username over a phone number.
+    Return None if there is no such user. If several users match, an email address takes precedence over a username, and a username over a
+    phone number.
     """
     wanted = identifier.strip()
     if not wanted or len(wanted) > LONGEST or text_problem(wanted):

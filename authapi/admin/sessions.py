@@ -227,7 +227,7 @@ class ConsentAdmin(EndableAdmin):
 
 
 def may_change(request: HttpRequest, permission: str) -> bool:
-    """Tell whether the account may end rows of this kind. No account may edit them."""
+    """Tell whether the staff account may end rows of this kind. No staff account may edit them."""
     return bool(getattr(request.user, "is_active", False) and request.user.has_perm(permission))
 
 

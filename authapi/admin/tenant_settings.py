@@ -115,10 +115,10 @@ class TenantSettingsForm(AttackFields):
         max_length=600,
         widget=_WIDE,
         label="Default API",
-        help_text="The identifier of the API that a login request means if it names no API.",
+        help_text="The identifier of the API that a login request means if the request names no API.",
     )
     default_redirection_uri = _wide(
-        "Fallback page", "An https address. If a login fails, the error page links to it, unless it can link to the application."
+        "Fallback page", "An https address. After a failed login, the error page links here if it cannot link to the application."
     )
     enabled_locales = LinesField(
         label="Languages of the pages", help_text=f"One code per line: {_LANGUAGES}. The first one is the default."

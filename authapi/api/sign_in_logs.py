@@ -121,8 +121,8 @@ def _following(query: QueryDict) -> list[Line]:
     # The checkpoint form ignores the order and the search, but invalid values of their parameters are still refused.
     _order(query), _condition(query)
     take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
-    # Compute the newest time to return before reading the lines. A transaction that commits between these two steps then adds only newer
-    # lines, which a later request returns.
+    # Before reading the lines, compute the newest time that a returned line may have. A transaction that commits between these two steps
+    # then adds only newer lines, which a later request returns.
     condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))
     sent = text_of(query, "from")
     if sent:

@@ -24,7 +24,7 @@ _TYPES = (None, "JWT", "client-authentication+jwt")
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the assertion of the body with the client that it names. None without an assertion."""
+    """Return the assertion in the body together with the client that the assertion names. Return None if the body has no assertion."""
     token, kind = request.text("client_assertion"), request.text("client_assertion_type")
     if token is None and kind is None:
         return None

@@ -26,7 +26,7 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Credential:
-    """A client id with its proof: the possible spellings of a secret, an assertion, or a certificate."""
+    """A client id with its proof: a secret (in all its possible spellings), an assertion, or a certificate."""
 
     method: str
     client_id: str

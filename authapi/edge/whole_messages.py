@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 # Returns the whole request body if it has already arrived, otherwise None.
 BODY = "identity.body"
-# Writes a complete response (status, headers, body) with one call. If the caller must use `send` instead, it writes nothing and returns
-# False.
+# Writes a complete response (status, headers, body) with one call. Returns False, without writing anything, if the caller must use `send`
+# instead.
 ANSWER = "identity.answer"
 
 TakeBody = Callable[[], bytes | None]

@@ -22,7 +22,7 @@ class CibaCase(Case):
     SLOW_DOWN = 400, "slow_down", "You are polling faster than allowed. Try again in {interval} seconds."
     EXPIRED = 400, "expired_token", "The request has expired. Begin again."
     DENIED = 400, "access_denied", "The end-user denied the authorization request or it has been expired"
-    # An id that is unknown, used, long expired, or of another client gets the same error.
+    # Ids that are unknown, used, long expired, or of another client all get this one error.
     INVALID_ID = 400, "invalid_grant", "Invalid or expired auth_req_id."
     WRONG_DPOP_KEY = 400, "invalid_grant", "The auth_req_id is bound to another DPoP key."
     # Errors that pages show.

@@ -69,9 +69,9 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
 
 
 def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return the login with the details that this request names.
+    """Return the login with the authorization details that this request names.
 
-    Raises `RequestRefused` if the request names more details or another API.
+    Raises `RequestRefused` if the request names more than the granted details, or another API.
     """
     target = audience_of(request) if RESOURCE in request.form else None
     if target is not None and target != login.audience:
@@ -82,8 +82,8 @@ def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
 
 def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
     # The client gets no tokens after the session has ended. Then `session` is empty, because the row of the session was deleted, and `sid`
-    # still contains the id. A block of the user also ends sessions. But it has an error of its own (`stored_login`), because clients
-    # compare the error text.
+    # still contains the id. A block of the user also ends sessions. But for a blocked user there is a different error (`stored_login`),
+    # because clients compare the error text.
     if row.is_expired() or (row.sid and row.session is None and not row.user.blocked):
         raise RequestRefused(OAuthCase.INVALID_CODE)
     redirect_uri = request.text("redirect_uri")
@@ -114,5 +114,5 @@ def _check_verifier(row: AuthorizationCode, verifier: str | None, client: Client
 def _is_verified(row: AuthorizationCode, verifier: str) -> bool:
     if row.code_challenge_method == AuthorizationCode.CODE_CHALLENGE_S256:
         return bool(code_challenge_method_s256(verifier, row.code_challenge))
-    # Method `plain`, which the authorization endpoint accepts only from clients that opted in.
+    # The method is `plain`, which the authorization endpoint accepts only from clients that opted in.
     return hmac.compare_digest(verifier, row.code_challenge)

@@ -90,7 +90,8 @@ def check_organization(request: TokenRequest, client: Client) -> None:
 def check_entitlement(request: TokenRequest, client: Client) -> None:
     """Raise `RequestRefused` if the client may not get the requested tokens for any user, or if a required key or certificate is missing.
 
-    Call it before the user logs in. Such a request then causes no password hash, uses up no code, and writes no line to the sign-in log.
+    Call it before the user logs in. A request that is refused here causes no password hash, uses up no code, and writes no line to the
+    sign-in log.
     """
     asked = user_entitlement(host=request.host, client=client, user=None, audience=audience_of(request), scope=request.text("scope"))
     bound_to(binding(request), client=client, resource=asked.resource)
@@ -105,7 +106,7 @@ def logged_in(
     sender: Sender,
     cases: Mapping[Refusal, Case] = _CASES,
 ) -> User:
-    """Return the user with this name and password. Raises `RequestRefused`; `cases` maps each reason to a case."""
+    """Return the user with this name and password. Raises `RequestRefused`; `cases` maps each reason why a login is refused to a case."""
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,

@@ -26,7 +26,7 @@ _LONGEST_HEADER = 8192
 
 
 def known_browser(tenant_id: str, cookies: str) -> AddressKey | None:
-    """Return the key under which requests from the browser of this `Cookie` header are counted. None for an unknown browser.
+    """Return the key under which requests from the browser of this `Cookie` header are counted. Return None for an unknown browser.
 
     All browsers in which the same user has recently logged in have the same key.
     """

@@ -1,4 +1,4 @@
-"""Sessions of end users: a login begins a session, a cookie identifies it, and a logout, an administrator or its expiry ends it."""
+"""Sessions of end users. A login begins a session, and a cookie identifies it. A logout, an administrator or the expiry ends it."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def renew_session(
 def add_proof(session: Session, methods: Iterable[str]) -> str | None:
     """Record that the user has proven another factor. Return the new cookie value, None if the session has ended in the meantime.
 
-    The time of the login stays: a factor alone, such as a security key that lies next to the keyboard, must not count as a new login. The
-    old cookie becomes invalid, so that a cookie that an attacker planted after the first factor is useless (session fixation).
+    The time of the login stays unchanged: a factor alone, such as a security key that lies next to the keyboard, must not count as a new
+    login. The old cookie becomes invalid, so that a cookie that an attacker planted after the first factor is useless (session fixation).
     """
     secret, now = new_secret(), timezone.now()
     present = list(session.methods)
@@ -113,9 +113,10 @@ def add_proof(session: Session, methods: Iterable[str]) -> str | None:
 
 
 def find_session(*, tenant_id: str, cookie: str) -> Session | None:
-    """Return the session of a cookie. None if the session has ended, its user is blocked, or the session belongs to another tenant.
+    """Return the session of a cookie.
 
-    Extends the idle expiry, at most once a minute.
+    Return None if the session has ended, if its user is blocked, or if the session belongs to another tenant. Extends the idle expiry, at
+    most once a minute.
     """
     if not cookie:
         return None
@@ -138,7 +139,7 @@ def upstream_of(session: Session) -> str | None:
 
 
 def note_client(session: Session, client: Client, *, protocol: str, state: Mapping[str, Any] | None = None) -> None:
-    """Record that `client` was answered in this session, so that the protocol notifies the client when the session ends. Idempotent.
+    """Record that `client` got an answer in this session, so that the protocol notifies the client when the session ends. Idempotent.
 
     `state` is JSON that only the protocol reads; it is in the `Participant` that `end_session` gets. A newer state replaces an older state.
     """
@@ -152,7 +153,7 @@ def note_client(session: Session, client: Client, *, protocol: str, state: Mappi
 
 
 def participant(session: Session, client: Client, *, protocol: str) -> Participant | None:
-    """Return the state that a protocol has stored about a client in this session, None if the client does not take part."""
+    """Return the state that a protocol has stored about a client in this session, None if the client does not take part in the session."""
     row = SessionClient.objects.of(session.tenant_id).filter(session=session, client=client, protocol=protocol).first()
     return None if row is None else Participant(client, _participant_state(row))
 

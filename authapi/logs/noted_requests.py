@@ -32,7 +32,7 @@ _OPAQUE = re.compile(r"[\w-]{43,}")
 
 
 def noted_body(body: Any) -> Any:
-    """Return a validated body without secrets. None if nothing of the body is kept.
+    """Return a validated body without secrets. Return None if nothing of the body is kept.
 
     If the body is longer than `LONGEST_BODY` characters, only the names of its members are kept.
     """
@@ -66,7 +66,7 @@ def noted_message(message: str) -> str:
 
 
 def _cut(kept: dict[str, Any] | list[Any], longest: int) -> Any:
-    """Return `kept`. If its JSON is longer than `longest` characters, return only the names of its members, or one note for a list."""
+    """Return `kept` if its JSON has at most `longest` characters. Otherwise return only the names of its members or, for a list, a note."""
     length = len(json.dumps(kept))
     if length <= longest:
         return kept

@@ -32,7 +32,7 @@ def is_picture(value: str) -> bool:
 
 
 def is_font(value: str) -> bool:
-    """Tell whether `value` is the URL of a font file. False for the style sheet of a font service."""
+    """Tell whether `value` is the URL of a font file. Return False for the style sheet of a font service."""
     return is_address(value) and urlsplit(value).path.lower().endswith(_FONT_ENDINGS)
 
 

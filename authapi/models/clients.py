@@ -139,7 +139,10 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
 
     @property
     def auth_method(self) -> str:
-        """The only method by which this client authenticates. With a key or a certificate, its secret does not work."""
+        """The only method by which this client authenticates.
+
+        If this method uses a key or a certificate, the client's secret does not work.
+        """
         return self.proof_method or self.token_endpoint_auth_method
 
     @property
@@ -178,7 +181,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         self.sealed_secret = vault.seal(secret, place=self._secret_place) if is_needed else ""
 
     def secret_matches(self, secret: str) -> bool:
-        """Compare in constant time. False if the client has no secret."""
+        """Compare a secret with the stored secret, in constant time. Return False if the client has no secret."""
         return vault.digest_matches(secret, self.secret_digest)
 
     def allows_grant_type(self, *grant_types: str) -> bool:

@@ -22,7 +22,7 @@ _LONGEST_HANDLE = _LONGEST_CLIENT_ID = 64
 
 @dataclass(frozen=True)
 class ApplicationLink:
-    """A URL of an application, its name, and whether the URL begins a login."""
+    """A URL of an application, the name of the application, and whether the URL begins a login."""
 
     address: str
     name: str = ""

@@ -1,4 +1,4 @@
-"""The data of an invitation that the pages of a login show."""
+"""Provides the data about an invitation that the pages of a login show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from authapi.login.login import Login
 
 
 def invitation_notice(login: Login) -> dict[str, str] | None:
-    """Return the inviter, the organization and the invited address. None without an open invitation."""
+    """Return the inviter, the organization and the invited address. Return None if the login has no open invitation."""
     invitation = login.invitation if login.offer is Offer.OPEN else None
     if invitation is None:
         return None

@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 class Writing:
     """A running write through the management interface.
 
-    `request` is the member `details.request` of the line, `status` the status of a successful answer. `read_body` returns the body
+    `request` is the member `details.request` of the line, and `status` is the status of a successful answer. `read_body` returns the body
     without secrets, and the id of the user that the body names. The body is stored only if the write succeeds: the body of a failed write
     may be invalid. The ids of the lines are generated once, so that a second transaction with the same line changes nothing.
     """
@@ -86,7 +86,7 @@ def note_work(result: Any = None, **_: Any) -> None:
 
 
 def note_answer(under_way: Writing, *, status: int, message: str = "") -> None:
-    """Store the line of a write that is answered with `status`, if its transaction has not stored it.
+    """Store the line of a write that is answered with `status`, unless the transaction of the write has already stored the line.
 
     Lines of failures have a rate limit per client.
 

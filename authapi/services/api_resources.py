@@ -110,7 +110,7 @@ def create_api_resource(
 
 
 def check_detail_types(resource: ApiResource) -> None:
-    """Refuse types of authorization details that cannot be used to check a request."""
+    """Refuse a type of authorization details if it cannot be used to check requests."""
     problems = problems_of(resource.settings.get(MEMBER) or ())
     if problems:
         raise Invalid({MEMBER: problems})
@@ -127,7 +127,7 @@ def check_scopes(resource: ApiResource) -> None:
 def set_signature(resource: ApiResource, signing_secret: str | None) -> None:
     """Store the secret that signs the tokens of an API. Refuses HS256 without a secret, and a secret with another algorithm.
 
-    The management interface cannot use a secret, because every holder of the secret could make tokens.
+    Tokens for the management interface cannot be signed with a secret, because every holder of the secret could make such tokens.
     """
     forget_published_after_commit(resource.tenant_id)
     if resource.settings.get("signing_alg") != _SHARED:

@@ -32,7 +32,10 @@ def create_initial_token(*, tenant_id: str, name: str, days: int, most_uses: int
 
 @unit_of_work
 def revoke_initial_token(*, tenant_id: str, token_id: int) -> InitialAccessToken:
-    """Revoke a token, so that no further application registers with this token. Applications that have used it stay. Raises `NotFound`."""
+    """Revoke a token, so that no further application registers with this token.
+
+    Applications that have used the token stay registered. Raises `NotFound`.
+    """
     row = _row(tenant_id, token_id)
     if row.revoked_at is None:
         row.revoked_at = timezone.now()
@@ -42,7 +45,7 @@ def revoke_initial_token(*, tenant_id: str, token_id: int) -> InitialAccessToken
 
 @unit_of_work
 def delete_initial_token(*, tenant_id: str, token_id: int) -> None:
-    """Delete a token; applications that registered with it stay. Raises `NotFound`."""
+    """Delete a token; applications that registered with it stay registered. Raises `NotFound`."""
     _row(tenant_id, token_id).delete()
 
 

@@ -77,7 +77,7 @@ def _description(entry: AuditEntry) -> str:
 
 
 def _details(entry: AuditEntry, row: Model | None, *, name: str, is_own: bool) -> dict[str, Any]:
-    """Return actor, channel and object, and the names of changed fields. Values are in the audit log only."""
+    """Return actor, channel and object, and the names of changed fields. The values of the fields are only in the audit log."""
     who = {"name": name} | ({"email": entry.actor_name} if is_own else {})
     asked = current_change_context().request or {}
     method = {"method": str(asked["method"]).lower()} if asked.get("method") else {}
@@ -99,7 +99,7 @@ def _details(entry: AuditEntry, row: Model | None, *, name: str, is_own: bool) -
 
 
 def _user_of(entry: AuditEntry, row: Model | None) -> str:
-    """Return the id of the user that the row is or belongs to; empty if that user no longer exists."""
+    """Return the id of the user that is this row, or to whom the row belongs; empty if that user no longer exists."""
     if isinstance(row, User):
         return row.user_id
     owned = row is not None and any(column.name == "user" and column.related_model is User for column in row._meta.fields)

@@ -125,9 +125,9 @@ def _warm_state(cold: list[TokenKey], key: TokenKey) -> TokenState:
 
 
 def verify_profile_token(token: str, *, host: HostMatch) -> tuple[AccessTokenClaims, ProfileSwitches]:
-    """Return the claims of a JWT that may read the profile of its user on this host, and the settings of its client that change the answer.
+    """Return the claims of a JWT that gives access to the profile of its user on this host.
 
-    The caller checks the scope, `cnf` and how the token was sent.
+    Also return the client's settings that change the answer. The caller checks the scope, `cnf` and how the token was sent.
 
     Raises `InvalidToken`, `TokenExpired` or `InvalidSignature`.
     """

@@ -46,7 +46,7 @@ class Sample:
 
     parts: Mapping[str, Any]
     tested_at: datetime | None = None
-    # The claims of the test that are not stored.
+    # The names of the claims that the test did not store.
     left_out: Sequence[str] = ()
     # True if the last successful test stored no claims that fit the connection. The reason is that an earlier version of this service ran
     # the test, or that the protocol of the connection was changed after the test.
@@ -63,7 +63,7 @@ def newest_sample(connection: Connection) -> Sample:
 
 
 def sample_of_test(connection: Connection, test_id: str) -> Sample | None:
-    """Return the claims of one successful test, or sample claims for an empty id. None if the connection has no such test."""
+    """Return the claims of one successful test, or sample claims for an empty id. Return None if the connection has no such test."""
     if not test_id:
         return Sample(sample_of(connection))
     if not _ID.fullmatch(test_id) or not keeps_claims(connection):
@@ -139,8 +139,8 @@ def _claims(mapped: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return a sample value for each claim in the templates: the claims of the ID token (`tokenset`), and the claims of the userinfo
     answer.
 
-    A claim that is alone in its template gets the sample value of the field. Any other claim gets the sample value for its own name. If
-    there is no such value, it gets the name itself.
+    A claim that is alone in the template of a field gets the sample value of this field. Any other claim gets the sample value for its own
+    name. If there is no such value, it gets the name itself.
     """
     found: dict[str, dict[str, str]] = {"tokenset": {}, USERINFO: {}}
     for field, template in mapped.items():

@@ -17,7 +17,7 @@ from typing import IO
 from config.launcher import namespace
 
 _PR_SET_PDEATHSIG = 1
-# Loaded before any fork: between fork and exec, imports and allocations are unsafe.
+# The library is loaded before any fork: between fork and exec, imports and allocations are unsafe.
 _libc = ctypes.CDLL(None, use_errno=True)
 
 

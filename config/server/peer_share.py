@@ -1,4 +1,4 @@
-"""Warns an operator when one peer makes nearly all requests: a proxy that no setting names, or that forwards no IP address.
+"""Warns an operator when one peer makes nearly all requests: probably a proxy that no setting names, or that forwards no IP address.
 
 Behind such a proxy, all clients share one rate limit, so one client can use up the requests of all others. The memory that the check needs
 does not depend on the number of peers.

@@ -83,7 +83,7 @@ async def _counted(application: Application, scope: Scope, receive: Receive, sen
         seconds.observe(perf_counter() - began)
 
 
-# Cached for each kind and status, because finding a metric by its labels costs more than counting.
+# The metrics are cached for each kind and status, because finding a metric by its labels costs more than counting.
 @lru_cache(maxsize=1024)
 def _series(kind: str, status: int) -> tuple[Counter, Histogram]:
     return _REQUESTS.labels(kind, str(status)), _SECONDS.labels(kind)

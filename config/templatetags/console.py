@@ -68,7 +68,7 @@ def said(content: SafeString) -> SafeString:
 @register.filter
 def explained(help_text: Any) -> SafeString:
     """Return a help text as HTML: names between backticks become code. A text that is not marked as HTML is escaped."""
-    # The names are parts of a text that is escaped.
+    # The names between backticks are parts of a text that is already escaped.
     return mark_safe(_CODE.sub(r"<code>\1</code>", conditional_escape(help_text)))  # noqa: S308  # nosec
 
 

@@ -169,7 +169,10 @@ def _refused(refusal: Refused) -> Refused | NoToken:
 
 
 def masked(text: str, credentials: Credentials) -> str:
-    """Return the text with secrets masked. Secrets below eight characters are not masked: so short a text can also be part of a word."""
+    """Return the text with secrets masked.
+
+    Secrets of fewer than eight characters are not masked: such a short text can also be part of a word.
+    """
     for secret in credentials.secrets():
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "***")

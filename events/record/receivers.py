@@ -59,7 +59,10 @@ def _released(changes: Sequence[tuple[DocumentKind, str]], **_: Any) -> None:
 
 
 def _rows_changed(sender: type[models.Model], keys: Sequence[Any], **_: Any) -> None:
-    """Record a bulk write. The marks contain the documents to which the rows belonged before the write, and belong now."""
+    """Record a bulk write.
+
+    The marks contain the documents to which the rows belonged before the write, and those to which they belong now.
+    """
     table = sender._meta.db_table
     kind = next(kind for kind in DOCUMENT_KINDS if table in kind.tables)
     marks = Mark.objects.filter(table_name=table, row_key__in=[str(key) for key in keys]).order_by("id")

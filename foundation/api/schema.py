@@ -172,6 +172,6 @@ class OperationSchema(AutoSchema):
             body["headers"] = RATE_HEADERS | (cursor_header(self.operation.snapshot_of) if self.operation.snapshot_of else {})
         conflicts = (413,) if self.operation.body is not None else ()
         if self.method != "GET":
-            # 409: the target may be in deletion, or another request may delete a referenced row at the same time.
+            # 409: the deletion of the target may have begun, or another request may delete a referenced row at the same time.
             conflicts = (409, *conflicts)
         return bodies | error_responses(*sorted({*_STATUSES_OF_ALL, *self.operation.refuses, *conflicts}))

@@ -1,7 +1,8 @@
-"""Reads on a replica of the database, and says how old its data is. Only for lists of the admin and for exports. Decision: docs/adr/0131.
+"""Reads on a replica of the database, and says how old the data of the replica is.
 
-A replica lags behind the primary by an unknown time. Streams, cursors, numbering, admission and deliveries never read on the replica;
-`tests/architecture/test_replica.py` lists the modules that may read from a replica.
+Only for lists of the admin and for exports. Decision: docs/adr/0131. A replica lags behind the primary by an unknown time. Streams,
+cursors, numbering, admission and deliveries never read on the replica; `tests/architecture/test_replica.py` lists the modules that may read
+from a replica.
 """
 
 from __future__ import annotations

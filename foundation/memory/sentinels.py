@@ -136,7 +136,10 @@ def _require_master(hello: Any) -> None:
 
 
 def master_pool(address: SentinelAddress, **options: Any) -> redis.sentinel.SentinelConnectionPool:
-    """Return connections to the master. `options` are redis-py's options for them, such as timeouts and the connection class."""
+    """Return connections to the master.
+
+    `options` are redis-py's options for these connections, such as timeouts and the connection class.
+    """
     sentinels = Sentinels(address.sentinels, sentinel_kwargs=_to_sentinels(address, options) | {"retry": Retry(NoBackoff(), 0)})
     kind = EncryptedMasterConnection if address.is_encrypted else MasterConnection
     return redis.sentinel.SentinelConnectionPool(address.master, sentinels, **{"connection_class": kind, **address.to_servers, **options})

@@ -19,7 +19,10 @@ TenantView = Callable[..., HttpResponse]
 
 
 class TenantPage:
-    """A page with an entry in the navigation. `label` is its key in the navigation, and `url_name` is the name of its URL on the site."""
+    """A page with an entry in the navigation.
+
+    `label` is the key of the page in the navigation, and `url_name` is the name of its URL on the site.
+    """
 
     label: str = ""
     title: str = ""

@@ -16,7 +16,7 @@ from identity.exports.exports import CSV, JSON
 
 
 class WholeNumber(serializers.IntegerField):
-    """An integer; in a form its digits. Refuses `true` and `5.0`."""
+    """An integer; in a form, the digits of an integer as text. Refuses `true` and `5.0`."""
 
     default_error_messages = {"invalid": "Expected type integer"}
 

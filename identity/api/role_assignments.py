@@ -22,7 +22,7 @@ from identity.services import groups, roles
 
 
 class RoleUserEndpoint(Endpoint):
-    """The users with a direct assignment of a role. Removal is at `/users/{id}/roles`."""
+    """The users with a direct assignment of a role. Clients remove these assignments at `/users/{id}/roles`."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

@@ -31,7 +31,7 @@ RECORD_BYTES = 6
 _ENTRY = struct.Struct("<QQ")
 ENTRY_BYTES = 8
 TABLE_BYTES = (RANGES + 1) * ENTRY_BYTES
-# Bound on the records of one range: a damaged table must not make a process read gigabytes.
+# The maximum number of records in one range: a damaged table must not make a process read gigabytes.
 _MOST_IN_RANGE = 1 << 20
 
 

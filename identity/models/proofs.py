@@ -72,7 +72,7 @@ class EnrolledFactor(TenantOwned):
             models.UniqueConstraint(fields=["tenant", "credential_id"], name="identity_enrolledfactor_credential"),
             models.UniqueConstraint(fields=["user"], condition=Q(kind="recovery-code"), name="identity_enrolledfactor_recovery"),
         ]
-        # Open enrollments.
+        # An index of the open enrollments.
         indexes = [models.Index(fields=["created_at"], condition=Q(is_confirmed=False), name="identity_enrolledfactor_open")]
         ordering = ("id",)
 
@@ -124,7 +124,7 @@ class EmailTicket(TenantOwned):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(TenantOwned.Meta):
-        # Tickets past their retention.
+        # An index for the deletion of tickets after their retention.
         indexes = [models.Index(fields=["expires_at"], name="identity_emailticket_expired")]
         ordering = ("-created_at",)
 

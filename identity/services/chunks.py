@@ -50,5 +50,5 @@ def _store(job: Job, first: int, rows: list[str]) -> None:
 
 
 def place_of(job_id: str, number: int) -> str:
-    """Return the associated data of the rows of a chunk."""
+    """Return the associated data that binds the encrypted rows of a chunk to their job and chunk number."""
     return f"job:{job_id}:{number}"

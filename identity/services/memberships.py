@@ -174,7 +174,7 @@ def _group(tenant_id: str, group_id: str) -> Group:
 
 
 def _check_signup(row: OrganizationConnection) -> None:
-    """Refuse sign-up unless the service stores the passwords and makes new users members."""
+    """Refuse sign-up unless the connection is a database and makes new users members of the organization."""
     if row.is_signup_enabled and not (row.connection.is_database and row.assign_membership_on_login):
         raise Invalid({"is_signup_enabled": ["Needs a database connection, and assign_membership_on_login must be true."]})
 

@@ -43,8 +43,8 @@ METADATA = ("user_metadata", "app_metadata")
 def create_user(*, tenant_id: str, connection: Connection, identifier: str = "", password: str | None = None, **profile: Any) -> User:
     """Create a user of `connection` with the id `<provider>|<identifier>`. Without `identifier`, a random identifier is used.
 
-    `name` defaults to the email address, user name or phone number, `nickname` to the part before the at sign.
-    Raises `Invalid` for invalid values and `AlreadyExists` if id, email, user name or phone number is taken.
+    `name` defaults to the email address, username or phone number. `nickname` defaults to the part of the email address before the "@".
+    Raises `Invalid` for invalid values and `AlreadyExists` if the id, email address, username or phone number is taken.
     """
     _refuse_unknown(profile)
     refuse_if_being_deleted(connection)

@@ -33,7 +33,7 @@ class Outcome(Protocol):
     def links(self) -> list[dict[str, Any]]: ...
 
 
-# What one turn caches, for example an action with its secrets. A change of the action takes effect in the next turn.
+# The cache of one turn. It contains, for example, an action with its secrets. A change of the action takes effect in the next turn.
 Memory = dict[str, Any]
 Destination = Callable[[Claim, dict[str, Any], float, Memory], Outcome]
 

@@ -22,7 +22,7 @@ from provisioning.scim.settings import BASE_URL
 logger = logging.getLogger(__name__)
 
 # Selects, for each user, the newest write that one version of the action made. The user name is known only if the mapping takes `userName`
-# from the e-mail address, and the log still contains the event. Deliveries settled after the next version was deployed are excluded,
+# from the e-mail address, and if the log still contains the event. Deliveries settled after the next version was deployed are excluded,
 # because they may have gone to another server.
 _LEARN = """
 WITH written AS (

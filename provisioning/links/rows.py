@@ -210,7 +210,7 @@ def write_links(links: Iterable[Mapping[str, Any]]) -> int:
 
 
 def accounts_of_other_tenants(server: str, remote_ids: Iterable[str], *, tenant_id: str) -> set[str]:
-    """Return the ids of those accounts on a server to which other tenants have links."""
+    """Return those of the given account ids on a server for which another tenant has a link."""
     return {remote_id for (remote_id,) in fetch_all(_HELD, {"server": server, "ids": list(remote_ids), "tenant": tenant_id})}
 
 

@@ -77,8 +77,9 @@ class Success:
 
 @dataclass(frozen=True)
 class Failure:
-    """The run raised an exception. `error_class` determines the next step of the delivery, `retry_after` the shortest pause. The breaker
-    also reads `status`. `links` are stored; all other fields are for display.
+    """The run raised an exception. `error_class` determines the next step of the delivery. `retry_after` determines the shortest pause.
+
+    The breaker also reads `status`. `links` are stored; all other fields are for display.
     """
 
     error_class: str

@@ -14,7 +14,7 @@ MAX_VERSIONS = 50
 
 
 def add_version(action: Action, contents: dict[str, Any]) -> ActionVersion:
-    """Create a version of these contents and deploy it instead of the previous version; keep the newest 50 versions."""
+    """Create a version with these contents and deploy it instead of the previous version. Only the newest 50 versions are kept."""
     action.versions.filter(is_deployed=True).update(is_deployed=False)
     newest = action.versions.order_by("-number").first()
     version = ActionVersion.objects.create(action=action, number=1 if newest is None else newest.number + 1, is_deployed=True, **contents)

@@ -104,7 +104,7 @@ class Follower:
         async for data in _pieces(incoming, chunked=chunked):
             count += len(data)
             if count > budget:
-                # Bytes after the byte at which the subscriber cuts its connection count as not received.
+                # The subscriber cuts its connection when the budget is used up. Treat all later bytes as not received.
                 data = data[: len(data) - (count - int(budget))]
             if self.keep_bytes:
                 session.received += data
@@ -223,6 +223,6 @@ def latencies(followers: Iterable[Follower], committed: dict[int, float]) -> lis
 
 
 def assert_never_failed(following: Following) -> None:
-    """Assert that every response was a stream, a refusal with a retry time, or the connection limit."""
+    """Assert that every response was a stream, a refusal with a time for the next try, or a refusal because of the limit of connections."""
     odd = {status: count for status, count in following.statuses.items() if status not in {200, 403, 429, 503}}
     assert not odd, odd

@@ -35,7 +35,7 @@ def members(tenant: Tenant, people: Connection) -> list[User]:
 
 
 def _killed_in_the_middle(start_worker: StartWorker, job: Job) -> None:
-    """Let a worker run the job, kill it after at least one chunk, end the lease of the job, and let another worker finish the job."""
+    """Kill a worker after at least one chunk of the job. End the lease of the job, and let another worker finish the job."""
     before = job.summary["deleted"]
 
     def has_moved() -> bool:

@@ -16,7 +16,7 @@ _Symbol = _Definition | ast.Assign | ast.AnnAssign
 
 
 class StaleMutant(Exception):
-    """The source has changed so that the mutant cannot be applied any longer."""
+    """The mutant cannot be applied any longer, because the source has changed."""
 
 
 @contextmanager

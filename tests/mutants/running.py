@@ -119,7 +119,7 @@ class Runner:
         self._kept: str | None = None
 
     def keep_database(self, keeps: bool) -> None:
-        """Let the next runs share one new database (`keeps`), or give each run its own database.
+        """If `keeps` is true, let the next runs share one new database. Otherwise, give each run its own database.
 
         Set or remove the environment variable for processes that this process starts, and drop the shared database of the earlier runs.
         """

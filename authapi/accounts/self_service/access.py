@@ -78,7 +78,10 @@ def applications_of(user: User) -> list[AllowedApplication]:
 
 @own_act("Withdrew the consents to an application")
 def take_back(own: OwnAct, user: User, *, client_id: str) -> bool:
-    """Withdraw every consent to a client and revoke all refresh tokens of the client for this user. Return False without a consent."""
+    """Withdraw every consent to a client and revoke all refresh tokens of the client for this user.
+
+    Return False if the user has given the client no consent.
+    """
     rows = Consent.objects.of(user.tenant_id).filter(user=user, client__client_id=client_id).select_related("client", "user")
     consents = list(rows.order_by("pk"))
     for consent in consents:

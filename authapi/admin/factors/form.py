@@ -85,6 +85,6 @@ def consequences(tenant_id: str, before: dict[str, Any], after: dict[str, Any]) 
 
 
 def users_without(tenant_id: str, kinds: tuple[str, ...]) -> int:
-    """Return the number of users in a tenant without any of these kinds of factors."""
+    """Return the number of users in a tenant that have no factor of these kinds."""
     own = EnrolledFactor.objects.of(tenant_id).filter(user=OuterRef("pk"), kind__in=kinds, is_confirmed=True)
     return User.objects.of(tenant_id).filter(~Exists(own)).count()

@@ -50,7 +50,7 @@ def _field(member: Member) -> serializers.Field[Any, Any, Any, Any]:
 
 
 def _group(name: str, inner: Mapping[str, Member | Mapping[str, Member]]) -> type[Closed]:
-    """Return the closed body of a group and its nested groups."""
+    """Return the body of a group with its nested groups. The body accepts no unknown members."""
     title = "".join(word.capitalize() for word in name.split("_"))
     fields = {part: _field(found) if isinstance(found, Member) else _group(f"{name}_{part}", found)() for part, found in inner.items()}
     return type(f"Theme{title}", (Closed,), fields)

@@ -22,7 +22,7 @@ ON_BEHALF_OF = "on_behalf_of_token_exchange"
 
 
 def own_api(client: Client) -> str:
-    """Return the identifier of the client's own API. Raises `RequestRefused` if the client may not exchange tokens sent to that API."""
+    """Return the identifier of the client's own API. Raises `RequestRefused` if the client may not exchange tokens for this API."""
     identifier = client.settings.get("resource_server_identifier")
     if not may_exchange(client, ON_BEHALF_OF) or client.is_public or client.app_type != "resource_server" or not identifier:
         reason = f"The client needs authentication, the type resource_server, an API of its own, and {ON_BEHALF_OF}."
@@ -40,7 +40,7 @@ def may_exchange(client: Client, kind: str) -> bool:
 
 
 def subject_of(request: TokenRequest, api: str) -> tuple[AccessTokenClaims, User]:
-    """Return the claims of the subject token and its user. Raises `RequestRefused`.
+    """Return the claims of the subject token and the user of this token. Raises `RequestRefused`.
 
     Every unsuitable token gets the same answer: a token for another API, a token without a user, a refresh token, a revoked token, and a
     bound token whose key or certificate the sender has not proven.

@@ -26,7 +26,7 @@ _CLIENT_CHANNELS = "async_approval_notification_channels"
 
 
 def channel_for(client: Client) -> str:
-    """Return the channel for requests of this client. Raises `RequestRefused` that names the missing setting."""
+    """Return the channel for requests of this client. Raises `RequestRefused` with the name of the missing setting."""
     notifier = sign_in_settings(client.tenant_id).notifier
     lacking = missing(client.tenant_id)
     if lacking:

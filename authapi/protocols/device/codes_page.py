@@ -1,6 +1,6 @@
 """`/activate/code`: the page for a device that can display web pages. It shows the code, and a QR code for a phone.
 
-The page shows the code in its URL without a search in the database, so the page does not reveal which codes exist.
+The page takes the code from its own URL and does not search the database, so the page does not reveal which codes exist.
 """
 
 from __future__ import annotations

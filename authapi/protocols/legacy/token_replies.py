@@ -16,7 +16,10 @@ _TYPE = "bearer"
 
 
 def for_profile(request: LegacyRequest) -> LegacyRequest:
-    """Return a copy of the request whose token only permits reading the profile. The tenant's default audience does not apply."""
+    """Return a copy of the request for a token that permits nothing but reading the profile.
+
+    The tenant's default audience does not apply.
+    """
     return replace(request, form={**request.form, "audience": request.host.issuer + USERINFO_PATH})
 
 

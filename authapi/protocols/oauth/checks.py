@@ -113,8 +113,8 @@ def _check_level(request: AuthorizationCall) -> None:
 def refusal_of_repeated(repeated: frozenset[str], client: ClientFacts, *, has_audience: bool) -> RequestRefused | None:
     """Return the refusal of repeated parameters, None if none of them is refused.
 
-    RFC 8707, 2 allows a repeated `resource`, but this service refuses it: a token is for one API. There is one exception: with
-    `reads_resource` and an audience, `resource` has no effect, so it may be repeated.
+    RFC 8707, 2 allows a repeated `resource`, but this service refuses it: a token is for one API. There is one exception: if
+    `reads_resource` is set and the request has an audience, `resource` has no effect, so it may be repeated.
     """
     if client.reads_resource and _REPEATABLE in repeated:
         if not has_audience:

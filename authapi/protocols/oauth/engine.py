@@ -154,7 +154,8 @@ class Server(EngineServer):  # type: ignore[misc]
         return is_own
 
     def _response_type(self, request: Any) -> Any:
-        # Like the engine's own method, this returns the default handler for an unknown type. The default handler refuses the request.
+        # Like the engine's own method, this method returns the default handler for an unknown type. The default handler refuses the
+        # request.
         return self.response_types.get(request.response_type, self.default_response_type_handler)
 
     def _raise_on_missing_token(self, request: Any) -> None:

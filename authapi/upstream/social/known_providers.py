@@ -28,7 +28,7 @@ class Peculiarity(Enum):
     SIGNED_SECRET = auto()
     # The client secret is sent in the body of the token request, not in the Authorization header.
     POSTED_SECRET = auto()
-    # Code challenges are refused or undocumented.
+    # The provider refuses code challenges, or does not document them.
     NO_PKCE = auto()
     # Id tokens have no nonce, although the request has one.
     NO_NONCE = auto()
@@ -273,7 +273,7 @@ OPENID = KnownProvider(scope="openid profile email")
 OAUTH2 = KnownProvider(scope="", calls=(ProfileCall("", "userinfo_endpoint"),), peculiarities=frozenset({Peculiarity.POSTED_SECRET}))
 # The version of Facebook's Graph API for connections that name no version. A version is supported for two years or longer.
 GRAPH_VERSION = "v23.0"
-# Accounts of every organization, and personal accounts.
+# The directory id that stands for the accounts of every organization and personal accounts.
 COMMON_DIRECTORY = "common"
 
 

@@ -51,11 +51,17 @@ class Tables:
         return Cell(text or str(row), self.page_of(row) if self.may(request, "view", type(row)) else "", note=note)
 
     def removal(self, request: HttpRequest, row: Model, text: str = "Remove") -> Cell:
-        """Return a link to the page that removes the row after a confirmation and then redirects back. Empty without the permission."""
+        """Return a link to the page that removes the row after a confirmation and then redirects back.
+
+        The result is empty if the account lacks the permission.
+        """
         return Cell(text, returning(request, self.page_of(row, "delete"))) if self.may(request, "delete", type(row)) else Cell("")
 
     def act(self, request: HttpRequest, row: Model, action: str, text: str) -> Cell:
-        """Return a link to the page that runs an action after a confirmation and then redirects back. Empty without the permission."""
+        """Return a link to the page that runs an action after a confirmation and then redirects back.
+
+        The result is empty if the account lacks the permission.
+        """
         if not self.may(request, "change", type(row)):
             return Cell("")
         place = reverse(f"{self._site.name}:{row._meta.app_label}_{row._meta.model_name}_action", args=(quote(row.pk), action))

@@ -35,7 +35,7 @@ class ActivityField(forms.ChoiceField):
         self.choices = offered
         self._offered = frozenset(choice for choice, _label in offered)
         if named:
-            # Templates insert help texts without escaping.
+            # Templates insert help texts without escaping, so the names must be escaped here.
             self.help_text = f"{self.help_text} Also stored and kept: {escape(named)}."
 
     @property

@@ -28,7 +28,7 @@ def test_settings_are_returned_with_defaults_and_the_request_can_select_fields(a
     assert api.get("tenants/settings", {"fields": "secrets"}).json["errorCode"] == "invalid_query_string"
 
 
-def test_empty_members_of_pages_are_omitted(api: Management) -> None:
+def test_page_settings_omit_members_without_a_value(api: Management) -> None:
     address = {"url": "https://example.test/error"}
     assert api.patch("tenants/settings", {"error_page": {**address, "html": ""}}).json["error_page"] == address
     pages = {"error_page": {"html": "", "url": ""}, "change_password": {"html": ""}}

@@ -57,7 +57,7 @@ def test_a_script_gets_tokens_only_on_allowed_pages(tenant: Tenant, origins: str
     answer = ask_token(tenant, form, headers={"Origin": sent} if sent else {})
     assert answer.status == status
     assert RefreshToken.objects.of(tenant.pk).exists() is (status == 200)
-    # A script of any origin can read the answer, so it can read why it was refused.
+    # A script of any origin can read the answer, so the script can read why its request was refused.
     assert answer.headers["access-control-allow-origin"] == "*"
     if status == 403:
         assert answer.json()["error"] == "access_denied"

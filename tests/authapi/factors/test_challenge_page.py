@@ -42,7 +42,7 @@ __all__ = ["walk"]
 ASKS = "Confirm that it is you"
 
 
-def test_only_the_right_code_of_the_user_is_accepted_and_only_once(walk: Walk) -> None:
+def test_only_the_correct_code_of_the_user_is_accepted_once(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     foreign, _ = give_app(person(walk.at.connection, email="eve@example.test"))

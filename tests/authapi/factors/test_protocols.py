@@ -53,7 +53,7 @@ def test_a_requested_context_is_proven_and_is_in_the_id_token(login: Asking) -> 
     assert "code" in login.ask(prompt="none", claims=essential).answer
 
 
-def test_a_client_whose_policy_is_never_cannot_request_a_second_factor(login: Asking) -> None:
+def test_a_client_cannot_request_a_second_factor_if_its_policy_excludes_factors(login: Asking) -> None:
     set_factors(login.tenant, "otp")
     give_app(login.user)
     set_client(login, settings={"second_factor_policy": "never"})

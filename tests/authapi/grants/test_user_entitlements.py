@@ -63,7 +63,7 @@ def test_a_request_without_an_audience_gets_only_the_scopes_of_the_profile(tenan
     assert (granted.audience, granted.resource, granted.scopes) == ("", None, ("openid", "email"))
 
 
-def test_the_url_of_userinfo_as_audience_names_no_api(tenant: Tenant) -> None:
+def test_an_audience_that_is_the_userinfo_url_selects_no_api(tenant: Tenant) -> None:
     granted = entitled(tenant, web_client(tenant), some_user(tenant), "openid", f"{host_of(tenant).issuer}userinfo")
     assert (granted.audience, granted.resource) == ("", None)
 

@@ -187,7 +187,7 @@ def test_metadata_has_rows_but_realms_and_applications_have_lines(browser: Clien
     assert 'value="owner"' in browser.get(page(company)).content.decode()
 
 
-def test_a_user_without_a_name_is_named_by_the_email_address(browser: Client, company: Connection) -> None:
+def test_a_user_without_a_name_is_shown_with_the_email_address(browser: Client, company: Connection) -> None:
     UserFactory.create(tenant_id=company.tenant_id, connection=company, identifier="a", email="ada@example.test")
 
     (panel,) = browser.get(f"{page(company)}?tab=users").context["panels"]

@@ -44,7 +44,7 @@ def test_the_earlier_of_two_expiry_times_applies_and_a_day_is_the_maximum(ttl: f
 
 
 @pytest.mark.parametrize("ttl", [0, -1])
-def test_a_text_that_is_stored_for_no_time_is_not_found(ttl: float) -> None:
+def test_a_text_with_a_lifetime_of_zero_or_less_is_not_found(ttl: float) -> None:
     cache = opened(Clock())
     cache.set("key", "value", ttl=ttl)
     assert cache.get("key") is None

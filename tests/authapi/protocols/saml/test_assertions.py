@@ -163,7 +163,7 @@ def test_the_settings_determine_audience_recipient_destination_and_lifetime() ->
     assert response.get("Destination") == "https://d.test"
 
 
-def test_an_unrequested_response_names_no_request() -> None:
+def test_an_unrequested_response_contains_no_request_id() -> None:
 
     settings = settings_of({})
     attributes_now = attributes_of(PROFILE, settings)

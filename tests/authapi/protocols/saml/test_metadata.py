@@ -34,7 +34,7 @@ def partner(*parts: str, attributes: str = "", before: str = "", after: str = ""
 CONSUMER = f'<md:AssertionConsumerService Binding="{HTTP_POST}" Location=" https://sp.test/acs " index="2" isDefault="true"/>'
 
 
-def test_our_metadata_names_every_certificate_and_both_bindings() -> None:
+def test_our_metadata_contains_every_certificate_and_both_bindings() -> None:
     root = parse(provider_metadata(FACTS))
     assert root.get("entityID") == "urn:acme.example.test"
     descriptor = child(root, qualified(METADATA, "IDPSSODescriptor"))
