@@ -3,8 +3,8 @@ unavailable, each process has its own buckets.
 
 The state of a bucket is one time: when it will be full again (generic cell rate algorithm). A bucket needs one key in Redis, and taking
 tokens needs one round trip.
-Fixed windows would be weaker: around the end of a window, a client could use the whole limit of this window and then the whole limit of the
-next window.
+Fixed windows would be weaker. Just before the end of a window, a client could use the whole limit of this window. Just after it, the client
+could use the whole limit of the next window.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Fast path: runs an ordinary exchange of a refresh token on the event loop, with the rules of the grant.
 
-The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` describes the reads and writes of the fast path, and
-why they are as safe as the reads and writes of the plain path. The fast path never sends a refusal: a request that it cannot serve starts
-over on the plain path. The measurements are in docs/performance.md.
+The plain path is `RefreshTokenGrant`, in a thread. `authapi.tokens.refresh_at_once` describes what the fast path reads and writes, and why
+this is as safe as on the plain path. The fast path never sends a refusal: a request that it cannot serve starts over on the plain path. The
+measurements are in docs/performance.md.
 """
 
 from __future__ import annotations

@@ -153,7 +153,10 @@ def note_client(session: Session, client: Client, *, protocol: str, state: Mappi
 
 
 def participant(session: Session, client: Client, *, protocol: str) -> Participant | None:
-    """Return the state that a protocol has stored about a client in this session, None if the client does not take part in the session."""
+    """Return the state that a protocol has stored about a client in this session.
+
+    Return None if the client is no participant of the session.
+    """
     row = SessionClient.objects.of(session.tenant_id).filter(session=session, client=client, protocol=protocol).first()
     return None if row is None else Participant(client, _participant_state(row))
 
@@ -237,7 +240,7 @@ def upstream_place(session: Session) -> str:
 
 
 def _participants(session: Session) -> dict[str, list[Participant]]:
-    """Return the participants of a session by the name of their protocol, in the order of their first answer."""
+    """Return the participants of a session, grouped by the name of their protocol, in the order of their first answers."""
     found: dict[str, list[Participant]] = {}
     for row in session.session_clients.select_related("client"):
         found.setdefault(row.protocol, []).append(Participant(row.client, _participant_state(row)))

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 # The path of uploaded pictures on the tenant's host. The name contains the digest, so the picture at a URL never changes.
 PICTURES = "/u/pictures/"
 LONGEST_ADDRESS = 2048
-# A URL that has no quotation marks, parentheses, backslashes, spaces or semicolons cannot end a `url("")` in a style sheet or a directive
-# of a content policy. The URL has no user name, because browsers load no pictures or fonts from URLs with a user name.
+# The URL has no quotation marks, parentheses, backslashes, spaces or semicolons. So it cannot end a `url("")` in a style sheet, and cannot
+# end a directive of a content policy. The URL has no user name, because browsers load no pictures or fonts from URLs with a user name.
 ADDRESS = r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%!$&*+,=:@/-]*)?(?:\?[A-Za-z0-9._~%!$&*+,=:@/?-]*)?"
 _ADDRESS = re.compile(ADDRESS)
 _PICTURE = re.compile(re.escape(PICTURES) + r"[0-9a-f]{64}\.(?:png|jpg)")

@@ -85,7 +85,7 @@ class Provider(ClaimRules):
             raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "app_secret is not a private key of the provider.") from error
 
     def expected_issuer(self, issuer: str, claims: Mapping[str, Any]) -> str:
-        """Return the issuer that signed claims must name; `issuer` is the issuer to which the request was sent."""
+        """Return the issuer that signed claims must contain; `issuer` is the issuer to which the request was sent."""
         if TENANT_ID in issuer:
             return issuer.replace(TENANT_ID, _directory_of(claims))
         named = claims.get("iss")
@@ -104,7 +104,7 @@ class Provider(ClaimRules):
 
 
 def is_of_template(template: str, issuer: str) -> bool:
-    """Tell whether an issuer is the template with a directory id in place of the placeholder."""
+    """Tell whether an issuer equals the template, if a directory id replaces the placeholder of the template."""
     before, _, after = template.partition(TENANT_ID)
     return re.fullmatch(f"{re.escape(before)}{_GUID.pattern}{re.escape(after)}", issuer) is not None
 

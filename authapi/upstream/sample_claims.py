@@ -48,8 +48,8 @@ class Sample:
     tested_at: datetime | None = None
     # The names of the claims that the test did not store.
     left_out: Sequence[str] = ()
-    # True if the last successful test stored no claims that fit the connection. The reason is that an earlier version of this service ran
-    # the test, or that the protocol of the connection was changed after the test.
+    # True if the last successful test stored no claims that fit the connection. There are two possible reasons: an earlier version of this
+    # service ran the test, or the protocol of the connection was changed after the test.
     is_outdated: bool = False
     test_id: int | None = None
 
@@ -115,8 +115,8 @@ def keeps_claims(connection: Connection) -> bool:
 def _openid(mapped: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of an ID token, and the claims of a userinfo answer if a template names a userinfo claim.
 
-    A login reads the userinfo endpoint only if the ID token has too few claims. So that the preview reads the endpoint, the sample then has
-    the standard claims in the userinfo answer, and not in the ID token.
+    A login reads the userinfo endpoint only if the ID token has too few claims. If a template names a userinfo claim, the preview must read
+    the endpoint. So the sample then has the standard claims only in the userinfo answer.
     """
     claims = _claims(mapped)
     if not claims[USERINFO]:

@@ -42,7 +42,9 @@ def clock(moment: datetime) -> SafeString:
 
 @register.filter
 def labelled(cell: SafeString, header: dict[str, Any]) -> SafeString:
-    """Return the HTML of one cell of a Django list with the name of its column as `data-label`, which phones show beside the cell.
+    """Return the HTML of one cell of a Django list.
+
+    Its attribute `data-label` is the name of the column, which phones show beside the cell.
 
     `header` is the column's entry of `result_headers`. The column with the check boxes has no name. A cell without a value gets
     `data-blank`; a phone hides such cells.

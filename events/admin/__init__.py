@@ -19,7 +19,10 @@ from identity.models import Connection, Group, Organization, User
 
 
 def register(site: PagesSite) -> None:
-    """Register every model and page of this app with `site`, and show the last events of a row on the pages of recorded models."""
+    """Register every model and page of this app with `site`.
+
+    The page of a row of a recorded model then shows the last events of the row.
+    """
     also_refuses(EventTooLarge)
     site.register(LogEntry, LogEntryAdmin)
     site.register(Event, EventAdmin)

@@ -39,7 +39,7 @@ class Credentials(Protocol):
         ...
 
     def must_repeat(self, answer: Exchange) -> bool:
-        """Tell whether only the DPoP proof was the reason for a refusal, so that the caller must repeat the request with a new proof."""
+        """Tell whether a request was refused only because of its DPoP proof. If so, the caller must repeat the request with a new proof."""
         ...
 
 

@@ -111,8 +111,8 @@ class OperationSchema(AutoSchema):
         ]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        # For an action called `list`, the generator would describe the response as an array of our schema, although our schema already is
-        # the array.
+        # If an action is called `list`, the generator describes the response as an array of our schema. But our schema already is the
+        # array.
         return False
 
     def _resolve_path_parameters(self, variables: Any) -> list[Schema]:

@@ -1,7 +1,7 @@
 """Fast path: threads for work of less than a millisecond that may wait for Redis, such as noting a used proof.
 
 The plain path is `foundation.memory.executor.run`, whose futures, locks and wake-ups take a third of the time of a signature. In this
-module, a busy thread is not woken for each piece of work, and results that accumulate are returned with one wake-up of the event loop.
+module, a busy thread is not woken for each piece of work. Results that accumulate are returned with one wake-up of the event loop.
 docs/figures.md has the measurement.
 """
 

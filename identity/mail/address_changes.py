@@ -1,4 +1,4 @@
-"""Changes of a user's email address. The new address applies only after the user has opened its link and confirmed the change.
+"""Changes of a user's email address. The new address applies only after the user has opened the link in the mail and confirmed the change.
 
 The verification of an address (`identity.mail.verification`) uses the same mail, ticket and page.
 """

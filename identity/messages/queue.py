@@ -79,8 +79,8 @@ def queue_message(
     """Return a pending job that sends one message at most once. Nothing is sent before the surrounding transaction commits.
 
     `context` is plain data. Recipient and context are sealed in the row, and dropped once the message is settled: sent, refused, in doubt,
-    or expired at `expires_at`. Raises `NumberRefused` for a number that may not get text messages, `Invalid` for an invalid address or
-    context, and `MailNotConfigured` or `TextsNotConfigured` if no provider is configured for the channel.
+    or expired at `expires_at`. Raises `NumberRefused` for a number that may not get text messages. Raises `Invalid` for an invalid address
+    or context. Raises `MailNotConfigured` or `TextsNotConfigured` if no provider is configured for the channel.
     """
     what = _kind_of(kind, channel)
     if not can_send(tenant_id, channel, connection):

@@ -57,7 +57,8 @@ class DeletedInParts(models.Model):
     """A row with so many dependent rows that its deletion may take several transactions.
 
     The first transaction sets `deletion_started_at`. After that, the row cannot be changed. It can only be deleted. The document does not
-    contain this time, so the first transaction records no event of the row. The last transaction records the event of the deletion.
+    contain `deletion_started_at`, so the first transaction records no event of the row. The last transaction records the event of the
+    deletion.
     """
 
     deletion_started_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -67,5 +68,5 @@ class DeletedInParts(models.Model):
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether the deletion of the row has begun. If so, no row can be added to it, and no user can log in through it."""
+        """Whether the deletion of the row has begun. If so, no other row can be added to the row, and no user can log in through it."""
         return self.deletion_started_at is not None

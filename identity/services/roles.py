@@ -42,7 +42,7 @@ def create_role(
 
 @unit_of_work
 def update_role(*, tenant_id: str, role_id: str, changes: dict[str, Any]) -> Role:
-    """Replace name or description. Raises `NotFound`, `Invalid` or `AlreadyExists`."""
+    """Replace the name, the description, or both. Raises `NotFound`, `Invalid` or `AlreadyExists`."""
     role = locked_role(tenant_id=tenant_id, role_id=role_id)
     unknown = {name: ["Unknown field."] for name in changes if name not in EDITABLE}
     if unknown:
@@ -132,8 +132,8 @@ def locked_role(*, tenant_id: str, role_id: str) -> Role:
 def roles_named(*, tenant_id: str, role_ids: Sequence[str], organization_id: str | None = None) -> list[Role]:
     """Return the roles in the order of their ids, to be assigned in the tenant or in the organization.
 
-    Raises `NotFound` if a role does not exist, and `NotSupported` for a role of another organization, which applies only in that
-    organization.
+    Raises `NotFound` if a role does not exist, and `NotSupported` for a role of another organization, because such a role applies only in
+    its organization.
     """
     wanted = sorted(set(role_ids))
     roles = list(Role.objects.of(tenant_id).filter(pk__in=wanted).order_by("pk"))

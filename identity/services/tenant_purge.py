@@ -39,7 +39,7 @@ def due_tenants() -> list[str]:
 def purge_tenant(tenant_id: str, *, seconds: float | None = None) -> bool:
     """Purge a deleted tenant for up to this number of seconds. Returns whether no row is left.
 
-    Raises `NotFound`, `NotSupported` for a tenant that is not deleted or not due yet, and `PurgeBlocked`.
+    Raises `NotFound` and `PurgeBlocked`. Raises `NotSupported` for a tenant that is not deleted, or whose purge is not due yet.
     """
     tenant = Tenant.objects.filter(pk=tenant_id).first()
     if tenant is None:

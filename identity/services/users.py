@@ -128,8 +128,8 @@ def _delete_if_still(tenant_id: str, key: int, email: str) -> bool:
 def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
     """Make the secondary user an identity of the primary user.
 
-    Deletes the memberships, the row and the metadata of the secondary user; the identity keeps the profile. Raises `NotFound`, or
-    `NotSupported` if both are the same user or the secondary user has linked identities.
+    Deletes the memberships, the row and the metadata of the secondary user; the identity keeps the profile. Raises `NotFound`. Raises
+    `NotSupported` if both users are the same, or if the secondary user has linked identities.
     """
     if primary_id == secondary_id:
         raise NotSupported("A user cannot be linked to itself.")
@@ -157,8 +157,8 @@ def link_users(*, tenant_id: str, primary_id: str, secondary_id: str) -> User:
 def unlink_identity(*, tenant_id: str, user_id: str, provider: str, identifier: str, restore: bool = True) -> User:
     """Remove a linked identity from its user and restore it as a separate user, without metadata.
 
-    If `restore` is false, deletes the identity, as a deletion of its connection requires. Raises `NotFound`, `NotSupported` for the
-    primary identity, or `AlreadyExists` if another user has the email address of the identity by now.
+    If `restore` is false, deletes the identity, as a deletion of its connection requires. Raises `NotFound`. Raises `NotSupported` for the
+    primary identity. Raises `AlreadyExists` if another user now has the email address of the identity.
     """
     primary = locked_user(tenant_id=tenant_id, user_id=user_id)
     if primary.user_id == f"{provider}|{identifier}":

@@ -36,7 +36,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Redelivered:
-    """The number of redelivered dead letters, and of deletions that were blocked because the user exists again."""
+    """The number of redelivered dead letters, and the number of deletions that were not redelivered because the user exists again."""
 
     count: int = 0
     blocked: int = 0
@@ -46,8 +46,8 @@ def redeliver_letters(*, tenant_id: str, letter_ids: Iterable[int], order: Order
     """Redeliver these dead letters of the tenant.
 
     Each event is delivered before the newer events of its user that still wait. Without force, a redelivery ends as superseded if a newer
-    event of the user was written, and the deletion of a user that exists again is not redelivered. Actor and reason are stored with the
-    dead letter.
+    event of the user was written. Without force, the deletion of a user that exists again is not redelivered. Actor and reason are stored
+    with the dead letter.
     """
     ids = sorted(set(letter_ids))
     count = blocked = 0

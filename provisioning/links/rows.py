@@ -50,9 +50,9 @@ _NAMES = ", ".join(_COLUMNS)
 _RECORD = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
 _KEY = ("action_id", "server", "user_id")
 _REPLACED = ", ".join(f"{name} = EXCLUDED.{name}" for name in _COLUMNS if name not in (*_KEY, "is_suspect"))
-# Decides between concurrent runs: ignores a row that is older than the stored link, or older than the end of that link. Exception: if the
-# stored link has no remote id, a row with an older position is stored, because it may contain this id. A link that an administrator
-# confirmed during the run stays confirmed.
+# Decides between concurrent runs: ignores a row that is older than the stored link, and a row that is older than the end of the stored
+# link. Exception: if the stored link has no remote id, a row with an older position is stored, because it may contain this id. A link that
+# an administrator confirmed during the run stays confirmed.
 UPSERT = f"""
 INSERT INTO provisioning_accountlink AS l ({_NAMES}, updated_at)
 SELECT {_NAMES}, clock_timestamp() FROM jsonb_to_recordset(%(links)s) AS r({_RECORD})

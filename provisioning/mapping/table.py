@@ -98,7 +98,7 @@ class MappedUser:
 
 @dataclass(frozen=True)
 class Person:
-    """The correlation key of a user and, for servers that refuse to filter on it, the user name.
+    """The correlation key of a user, and the user name, which is used if a server refuses to filter on the key.
 
     `has_own_key`: the key is the user id, or another value that users cannot choose. `proves_name`: an account with this user name
     and without a key is accepted as the account of this user (`provisioning.scim.name_proof`).
@@ -126,8 +126,8 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
     """Apply the enabled rows for `operation` to a user document.
 
     Empty values (absent, null, blank) are omitted: `name` is missing if all its parts are empty, and an extension's URN is in
-    `schemas` only if it has a value. Raises `MappingFailed` for an empty value of a row with `error`, an expression that fails
-    for this user, or a resource that is too large.
+    `schemas` only if it has a value. Raises `MappingFailed` if the value of a row with `error` is empty, if an expression fails for this
+    user, or if the resource is too large.
     """
     resource: dict[str, Any] = {"schemas": [USER]}
     emptied: list[ScimPath] = []

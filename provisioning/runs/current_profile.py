@@ -41,7 +41,7 @@ def with_current_profile(*, tenant_id: str, key: str, event_type: str, body: byt
     """Return the envelope with the current user instead of the recorded user; all other members, including the id, are unchanged.
 
     To redeliver the result, the caller must have the lock of the lane. Later events are then delivered after this profile, so an older
-    profile never overwrites a newer one. Raises `Conflict` for an event without a profile, or if the profile is too large, and `NotFound`
+    profile never overwrites a newer one. Raises `Conflict` if the event has no profile, or if the profile is too large. Raises `NotFound`
     if the user does not exist.
     """
     if not can_be_rebuilt(event_type) or body is None:

@@ -22,7 +22,10 @@ class Difference:
 
 
 def filter_attribute(path: ScimPath) -> str:
-    """Return the attribute for a filter. The server does not check the type of an element; the caller checks the type in the answer."""
+    """Return the attribute for a filter.
+
+    The filter does not contain the type of an element, so the caller checks the type in the answer.
+    """
     name = f"{path.urn}:{path.attribute}" if path.urn else path.attribute
     return f"{name}.{path.leaf}" if path.leaf else name
 

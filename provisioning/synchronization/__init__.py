@@ -1,1 +1,1 @@
-"""The first synchronization of existing users, before a stream delivers, and the comparison, which only reports."""
+"""The first synchronization of existing users, before a stream delivers. Also the comparison, which only reports differences."""

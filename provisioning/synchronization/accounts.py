@@ -17,7 +17,7 @@ _ROWS_AT_ONCE = 50
 
 
 def note_accounts(run: Run) -> None:
-    """Read accounts of the server for one turn, and store each account whose key is the id of a user that does not exist."""
+    """Read accounts of the server for one turn. Store each account whose key is the id of a user, if this user does not exist."""
     if not run.remote.is_keyed_by_user_id:
         _leave_out(run, "externalId is not mapped from user_id, so accounts without a user cannot be determined.")
         return

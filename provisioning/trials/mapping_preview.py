@@ -118,7 +118,7 @@ def user_named(*, tenant_id: str, user_id: str) -> User:
 def _foreseen(
     setup: Setup, document: dict[str, Any], table: tuple[MappingRow, ...], options: ScimOptions, operation: Operation
 ) -> tuple[str, ...]:
-    """Return notes that say how the server will answer because of the `userName`, or why this is unknown.
+    """Return notes that say how the server will answer if an account has the `userName`, or why the answer is unknown.
 
     Returns no notes if a secret or an option of the action is missing or invalid, because then no server can be asked.
     """

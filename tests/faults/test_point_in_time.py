@@ -1,7 +1,7 @@
 """`docs/how-to/back-up-and-restore.md`: a base backup and archived WAL restore a point in time. The commands of the page are executed.
 
-The test replaces system accounts, directories, the start of servers, and the program `identity-manage`, in whose place it runs
-`manage.py`. Everything else is executed as it is written on the page.
+The test replaces system accounts, directories and the start of servers. In place of the program `identity-manage`, it runs `manage.py`.
+Everything else is executed as it is written on the page.
 """
 
 from __future__ import annotations

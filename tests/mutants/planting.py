@@ -53,7 +53,8 @@ def file_of(root: Path, module: str) -> Path:
 def mutated(source: str, mutant: Mutant) -> str:
     """Return the source with the fault.
 
-    Raise `StaleMutant` if the symbol or the fragment does not occur exactly once, or if the result is unchanged or no valid Python.
+    Raise `StaleMutant` if the symbol or the fragment does not occur exactly once, or if the result equals the source, or if it is not valid
+    Python.
     """
     node = _symbol_in(source, mutant)
     decorators = node.decorator_list if isinstance(node, _Definition) else []
@@ -102,6 +103,6 @@ def _definitions(parent: ast.AST, prefix: str) -> Iterator[tuple[str, _Symbol]]:
 
 def _write(file: Path, text: str) -> None:
     file.write_text(text)
-    # Delete the stored bytecode. Python would use it if the size and the time (in whole seconds) of the source file are unchanged, which is
-    # possible after a fault was planted or removed.
+    # Delete the stored bytecode. Python would use this bytecode if the size and the time (in whole seconds) of the source file are
+    # unchanged. Both can be unchanged after a fault was planted or removed.
     Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)

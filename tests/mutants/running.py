@@ -1,6 +1,6 @@
-"""Runs the tests of a mutant.
+"""Runs the tests that should notice a mutant.
 
-A process that has imported the modules forks a child for each run. So a run does not import them again, and runs share no state.
+A process that has imported the modules forks a child for each run. So a run does not import the modules again, and runs share no state.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PRODUCT = ("config.urls", "config.asgi", "config.celery", "provisioning.engine.
 # The environment variable that names a database that several runs share. `tests.databases` reads it.
 _KEPT = "TEST_KEPT_DATABASE"
 _LINKED = (".venv", ".peers")
-# The time limit of the run without a mutant, longer than the time of all tests on a busy machine.
+# The time limit of the run without a mutant. It is longer than all tests take on a busy machine.
 _BASELINE_SECONDS = 7200.0
 
 

@@ -1,4 +1,4 @@
-"""nginx with the configuration in `deploy/`, in front of a service, and certificates of a private authority for clients."""
+"""Runs nginx in front of a service, with the configuration in `deploy/`. Issues certificates of a private authority for clients."""
 
 from __future__ import annotations
 

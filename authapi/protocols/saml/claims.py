@@ -88,8 +88,8 @@ def name_id_of(
 ) -> NameId:
     """Return the NameID, in the format of the request, otherwise in the format of the settings.
 
-    If the request names no format, `unspecified`, or the same format as the settings, the value comes from the first probe for which the
-    user has a value. If there is no such probe, the value is the user id.
+    The value comes from the first probe for which the user has a value, or is the user id if there is no such probe. This applies if the
+    request names no format, the format `unspecified`, or the same format as the settings.
 
     For another requested format, the value is the email address (`emailAddress`), `pairwise` (`persistent`) or `random`
     (`transient`). Raises `NameIdUnavailable` for every further format, and for `emailAddress` if the user has no email address. (SAML core,

@@ -119,7 +119,10 @@ def authenticated_of(
     organization: Organization | None = None,
     session: Session | None = None,
 ) -> Authenticated:
-    """Return the content of an assertion about a user. Without a session, it is a sample for the admin. Raises `RequestRefused`."""
+    """Return the content of an assertion about a user.
+
+    Without a session, the content is a sample that the admin shows. Raises `RequestRefused`.
+    """
     profile = profile_of(user, settings, organization)
     attributes = attributes_of(profile, settings)
     try:

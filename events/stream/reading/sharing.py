@@ -3,8 +3,8 @@
 This module joins the new frames of a tail (the reader of a tenant's log), and adds chunk framing, once for all these streams. Nearly all
 streams of a tenant wait at the end of its log and use this path. All other streams use the plain path: the task of each stream takes frames
 from the ring (`Stream._write_new`). On the plain path, two thirds of the work to send a frame to 1,000 streams was to wake these tasks
-(decision 0022). An event to one stream takes 0.7 µs of processor time on the fast path and 6.7 µs on the plain path, both without the work
-of the socket (`python -m benchmarks fast_paths`, docs/figures.md).
+(decision 0022). To send an event to one stream takes 0.7 µs of processor time on the fast path, and 6.7 µs on the plain path. Both times
+exclude the work of the socket (`python -m benchmarks fast_paths`, docs/figures.md).
 """
 
 from __future__ import annotations

@@ -335,7 +335,7 @@ def test_userinfo_refuses_an_old_nonce_with_a_challenge_and_a_new_nonce(tenant: 
 
 
 def api_client(tenant: Tenant, **asked: Any) -> tuple[Registered, dict[str, Any]]:
-    """Return a client with a grant for an API with these settings, and the form fields of its token request."""
+    """Create an API with these settings, and a client with a grant for it. Return the client and the form fields of its token request."""
     resource = create_api_resource(tenant_id=tenant.pk, identifier=API, scopes=[{"value": "read", "description": ""}], settings=asked)
     registered = web_client(tenant, grant_types=["client_credentials", "authorization_code", "implicit"])
     create_client_grant(tenant_id=tenant.pk, client_id=registered.client_id, api_resource=resource, scopes=["read"])

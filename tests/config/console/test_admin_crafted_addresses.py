@@ -80,7 +80,7 @@ def list_of(model: type[models.Model]) -> str:
 
 @dataclass
 class Asked:
-    """A browser, with the URL and the status of each answer that is not a page, a redirect or a refusal."""
+    """A browser. It records the URL and the status of each answer that is neither a page nor a redirect nor a refusal."""
 
     browser: Client
     failed: dict[str, int] = field(default_factory=dict)

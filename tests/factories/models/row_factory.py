@@ -28,7 +28,10 @@ class RowFactory(Factory[Row]):
 
 
 def own_text(length: int = 60) -> LazyAttributeSequence:
-    """Declare a unique text that contains the name of the tenant, so that tests detect a page that shows the text to another tenant."""
+    """Declare a unique text that contains the name of the tenant.
+
+    With this name, tests detect a page that shows the text to another tenant.
+    """
     return LazyAttributeSequence(lambda row, number: f"{row.tenant_id}-{number}"[:length])
 
 

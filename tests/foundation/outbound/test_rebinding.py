@@ -39,7 +39,7 @@ def inside() -> Iterator[MisbehavingServer]:
 
 
 def answering(*answers: list[str]) -> tuple[Resolver, list[str]]:
-    """Return a resolver that returns `answers` in turn and then repeats the last answer, and the list of the requested names."""
+    """Return a resolver, and the list of the names that it is asked for. It returns `answers` in turn, and then repeats the last answer."""
     following, asked = itertools.chain(answers, itertools.repeat(answers[-1])), list[str]()
 
     def resolver(host: str, _port: int, _seconds: float) -> list[str]:

@@ -1,7 +1,7 @@
-"""An account that does not belong to this service stays unchanged while a user with the name of the account is changed and deleted.
+"""Users with the name of a foreign account are changed and deleted. The foreign account stays unchanged.
 
-The email address of the user is not verified, so it does not prove that the account belongs to the user. If the service cannot tell
-whether an account is its own or foreign, the event becomes a dead letter with this reason. The event is never skipped silently.
+The email addresses of these users are not verified, so they do not prove to which user an account belongs. If the service cannot tell
+whether an account is foreign, the event becomes a dead letter with this reason. The event is never skipped silently.
 """
 
 from __future__ import annotations

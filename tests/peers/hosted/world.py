@@ -1,4 +1,7 @@
-"""A tenant for all visits of the hosted pages, with every kind of application for which pages exist, a server and a browser."""
+"""The tenant, the server and the browser for all visits of the hosted pages.
+
+The tenant has every kind of application that has its own pages.
+"""
 
 from __future__ import annotations
 
