@@ -1,7 +1,7 @@
 """The cost of recording a save: the same update with trigger and recorder, and without both, measured alternately on one connection.
 
 Run with `.venv/bin/python -m benchmarks.recording [rounds]` against a migrated database (`DATABASE_URL`). Prints medians in
-milliseconds and the ratio; it creates a tenant and does not delete it.
+milliseconds and the ratio; it creates a tenant, which stays in the database.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _LEVEL = 6
 
 @dataclass(frozen=True)
 class Checksum:
-    """The trailer's values over the whole text: its CRC-32, and its length modulo 2**32."""
+    """The values in the trailer of the file: the CRC-32 of the whole text, and the length of the text modulo 2**32."""
 
     crc: int = 0
     size: int = 0

@@ -44,7 +44,7 @@ def failure_key(user: User | None, identifier: str) -> str:
 
 
 def names_of(user: User) -> list[str]:
-    """Return every name under which failures of the user may be counted."""
+    """Return every name under which failed logins of the user may be counted."""
     return [name.lower() for name in (user.email, user.username, user.phone_number) if name]
 
 

@@ -20,7 +20,7 @@ def is_within(asked: Detail, allowed: Detail) -> bool:
     """Tell whether an object requests no more than another object.
 
     The lists that RFC 9396, 2.2 defines may be shorter. Every other member must be equal: only the API can tell which of two values permits
-    less. If a member is missing or its list is empty, the result is False, because the API might read this as "everything".
+    less. If a member is missing, or if a list has become empty, the result is False, because the API might read this as "everything".
     """
     return asked.keys() == allowed.keys() and all(_is_member_within(name, asked[name], allowed[name]) for name in asked)
 

@@ -136,7 +136,10 @@ class UnreadBodies:
         self._give_back(largest)
 
     def _of_largest_holder(self) -> list[Body]:
-        """Return the unfinished bodies of the IP address with the most bytes. Each body of an unknown IP address counts separately."""
+        """Return the unfinished bodies of the IP address that has the most bytes.
+
+        If the address of a body is unknown, the body counts separately.
+        """
         held: Counter[str | int] = Counter()
         for one in self._bodies:
             if one.is_unfinished:

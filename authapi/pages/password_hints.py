@@ -1,4 +1,4 @@
-"""Texts about passwords: the policy as hints, and the reasons why a password is refused."""
+"""Texts about passwords: hints that describe the policy, and the reasons why a password is refused."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Ending:
 def ending_certificates(connections: QuerySet[Connection], *, now: datetime, within: timedelta) -> list[Ending]:
     """Return the connections whose last certificate has expired, or expires within the time span `within`; earliest expiry first.
 
-    A connection with a certificate that expires later is not returned: its provider has already published the next certificate. Reads
+    A connection is not returned if one of its certificates expires later: the provider has already published the next certificate. Reads
     stored data and sends no request to a provider.
     """
     found = []

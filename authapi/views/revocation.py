@@ -33,8 +33,8 @@ def _revoked(request: TokenRequest) -> Answer:
     is_own = _is_own(request)
     client = named_client(request) if INTERACTION_HEADER in request.headers else None
     answer = replace(_EMPTY, headers=_EMPTY.headers | echoed_headers(request, client)) if client else _EMPTY
-    # RFC 7009, 2.2: an unknown token, or a token of another client, gets the answer of a revoked token. A request of a public client with
-    # such a token proves nothing, so it is charged to the IP address. A confidential client was charged when it authenticated.
+    # RFC 7009, 2.2: an unknown token, or a token of another client, gets the answer of a revoked token. A public client proves nothing with
+    # such a request, so the request is charged to the IP address. A confidential client was charged when it authenticated.
     return answer if is_own else replace(answer, is_proof=False)
 
 

@@ -59,7 +59,7 @@ def own_provider(connections: int) -> Iterator[SamlSubject]:
 
 @contextmanager
 def samlp(connections: int) -> Iterator[SamlSubject | None]:
-    """Serve npm samlp; yields None, after printing the reason, if it is not installed."""
+    """Serve npm samlp. If it is not installed, print the reason and yield None."""
     node, place = shutil.which("node"), place_of(_PEER)
     if node is None or not (place / "node_modules" / "samlp").exists():
         print("samlp is not installed: make test-peers installs it. Left out.")

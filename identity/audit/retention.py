@@ -22,8 +22,8 @@ def prune_audit_log() -> int:
     """Delete the entries that are older than `AUDIT_RETENTION_DAYS`, and return their number. For each chunk, a new entry says how many
     entries were deleted.
 
-    The trigger permits the deletion only of entries older than the time that the transaction names. The trigger never permits the deletion
-    of entries of the last thirty days.
+    The trigger permits the deletion of an entry only if the entry is older than the time that the transaction has set. The trigger never
+    permits the deletion of entries of the last thirty days.
     """
     before = timezone.now() - timedelta(days=settings.AUDIT_RETENTION_DAYS)
     total = 0

@@ -50,7 +50,10 @@ class DeadLetterPage:
         return f"{place}?{query}" if query else place
 
     def tenant_or_choice(self, request: HttpRequest) -> str | HttpResponse:
-        """Return the id of the tenant in scope, or a page on which an operator chooses a tenant."""
+        """Return the id of the tenant in scope, or of the only tenant.
+
+        Otherwise, redirect to the page on which an operator chooses a tenant.
+        """
         tenant = tenant_in_scope(request) or only_tenant()
         if tenant is not None:
             return tenant

@@ -69,7 +69,10 @@ class Document(HTMLParser):
 
 
 def flaws(body: str, headers: Mapping[str, str], *, with_policy: bool = True) -> list[str]:
-    """Return the violations of the rules in the HTML of a hosted page, one sentence each. `with_policy` also checks its script policy."""
+    """Return the violations of the rules in the HTML of a hosted page, one sentence each.
+
+    With `with_policy`, also check the policy of the page for scripts.
+    """
     page = Document(body)
     return [
         *_frame(page),

@@ -84,7 +84,7 @@ def preview(browser: Browser, connection: Connection, claims: object, **parts: o
         ("adfs", {"user_id_attribute": "upn"}, {"attributes": {"upn": ["ada@corp"]}}, "ada@corp", {}),
     ],
 )
-def test_the_preview_shows_the_profile_that_a_login_with_the_sample_claims_would_create(
+def test_the_preview_of_sample_claims_shows_the_profile_that_a_login_would_create(
     browser: Browser,
     tenant: Tenant,
     strategy: str,
@@ -303,7 +303,7 @@ def test_a_preview_without_a_claim_that_the_map_reads_is_incomplete(browser: Bro
     assert "Enter the claims that the connection reads and that the test did not store: uid." in one_line(browser.get(page(connection)))
 
 
-def test_a_preview_uses_the_claims_of_the_test_from_which_the_page_was_filled(browser: Browser, tenant: Tenant) -> None:
+def test_a_preview_uses_the_claims_of_the_test_that_filled_the_page(browser: Browser, tenant: Tenant) -> None:
     connection = made(tenant, "samlp", fieldsMap={"name": "cn", "nickname": "nick"})
     # No row of the form can represent the list, so the form does not submit the list.
     add_success(connection, name_id="x7", name_id_format="", attributes={"cn": ["Ada"] * 30, "nick": ["ada"]})
@@ -351,7 +351,7 @@ def test_the_preview_states_that_a_login_does_not_read_the_userinfo_endpoint(bro
     assert note in one_line(browser.get(change_page(connection)))
 
 
-def test_claims_that_the_connection_mapped_are_not_shown_as_claims_that_the_provider_sent(browser: Browser, tenant: Tenant) -> None:
+def test_mapped_claims_are_not_shown_as_claims_of_the_provider(browser: Browser, tenant: Tenant) -> None:
     connection = made(tenant, "github", client_id="c")
     add_success(connection, claims={"sub": "7", "name": "Ada"})
     content = one_line(browser.get(page(connection)))

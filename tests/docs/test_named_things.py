@@ -1,4 +1,4 @@
-"""Tests, targets of the Makefile and management commands that the Markdown files name exist."""
+"""The Markdown files refer only to tests, targets of the Makefile and management commands that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Clients, their credentials, connections with discovered endpoints, and fields of lists, used by the unmodified Python client."""
+"""The unmodified Python client manages clients, their credentials, and connections with discovered endpoints.
+
+It also selects fields of lists.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class AllowedApplication:
 
 
 def sessions_of(user: User) -> Sequence[Session]:
-    """Return the active sessions of the user, at most `MOST_SHOWN`, the most recently used session first."""
+    """Return at most `MOST_SHOWN` active sessions of the user. The most recently used session is first."""
     now = timezone.now()
     alive = Session.objects.of(user.tenant_id).filter(user=user, expires_at__gt=now, idle_expires_at__gt=now)
     return list(alive.select_related("connection").order_by("-last_interacted_at", "pk")[:MOST_SHOWN])

@@ -1,6 +1,6 @@
 """The checks of an authorization request whose redirect URL is trusted. Each refusal is one of the cases in `authapi.failures`.
 
-The engine (`oauthlib`) calls the checks in its own order (`validate_authorization_request` of its grants). Each check returns, or raises a
+The engine (`oauthlib`) calls the checks in its own order (`validate_authorization_request` of its grants). A check that fails raises a
 refusal with a text of this service. So the engine never raises its own refusal for the same error. The checks use no database.
 """
 
@@ -144,7 +144,7 @@ def _check_key(request: AuthorizationCall) -> None:
 
 
 def check_login(request: AuthorizationCall) -> dict[str, Any]:
-    """Refuse a request with requirements that no login can meet. Runs after all other checks.
+    """Refuse a request if no login can meet its requirements. Runs after all other checks.
 
     The engine's own OpenID Connect grants would check here, for `prompt=none`, whether the user is logged in and has consented. This
     service checks the session and the consent later (`authapi.login.decision`). The engine also does not support the prompt `create`.

@@ -38,7 +38,7 @@ def proven_by_password(staff: Staff, password: str) -> Proof:
 
 
 def proven_by_code(request: HttpRequest, staff: Staff, code: str) -> Proof:
-    """Check a code of the account's apps, or a recovery code; either works once. Raises `NotProven`."""
+    """Check a code of the account's apps, or a recovery code; each code works once. Raises `NotProven`."""
     _count(staff)
     typed = "".join(code.split())
     if len(typed) == totp.DIGITS and typed.isascii() and typed.isdigit():

@@ -74,7 +74,7 @@ def moment(value: datetime) -> str:
 
 
 def cut(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], **options: Any) -> Panel:
-    """Return the table with at most `SHOWN` rows. If `rows` has an additional row, the table links to the complete list."""
+    """Return a table with at most `SHOWN` rows. If `rows` has more rows, the table links to the complete list."""
     if len(rows) <= SHOWN:
         options = {**options, "more_url": ""}
     return Panel(title, columns, rows[:SHOWN], **options)

@@ -269,7 +269,7 @@ def test_a_signature_of_a_key_is_accepted_once_for_its_own_login_and_domain(walk
     assert walk.browser.submit(walk.again(), credential=key.signed(walk.options(walk.again()))).status == 400
 
 
-def test_the_recovery_code_is_accepted_once_and_the_new_one_is_shown_until_confirmed(walk: Walk) -> None:
+def test_a_recovery_code_is_accepted_once_and_the_new_code_is_shown_until_confirmed(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     _, code = give_app(walk.at.user)
     page = walk.to_second()

@@ -59,7 +59,7 @@ def test_a_machine_token_can_be_revoked_only_by_its_jti() -> None:
     assert revocation_keys(jti) == (jti,)
 
 
-def test_a_derived_token_has_the_lineage_of_the_token_from_which_it_was_derived() -> None:
+def test_a_derived_token_has_the_lineage_of_its_original_token() -> None:
     jti = new_jti(LINEAGE)
     assert revocation_keys(related_jti(jti))[1] == lineage_key(LINEAGE)
     assert related_jti(jti) != jti

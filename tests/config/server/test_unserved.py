@@ -54,7 +54,7 @@ def test_a_browser_gets_an_error_page(tenant: Tenant, headers: dict[str, str], i
     assert (answer.status, answer.headers["content-type"].startswith("text/html")) == (404, is_page)
 
 
-def test_an_unknown_path_of_the_management_interface_gets_an_error_in_the_format_of_the_interface(tenant: Tenant) -> None:
+def test_an_unknown_path_of_the_management_interface_gets_an_error_of_this_interface(tenant: Tenant) -> None:
     answer = Browser(tenant).get("/api/v2/nothing-here", Accept="*/*")
     assert json.loads(answer.body)["statusCode"] == answer.status == 401
 

@@ -114,7 +114,10 @@ class Bank:
         return jwt.encode(sent, claims, RSAKey.import_key(private_key(key or self.key)), algorithms=[algorithm])
 
     def push(self, *, beside: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, **changes: Any) -> Page:
-        """Push a request, signed if the client signs. `beside` replaces form fields, `headers` replaces headers of the connection."""
+        """Push a request.
+
+        It is signed if the client signs its requests. `beside` replaces form fields, and `headers` replaces headers of the connection.
+        """
         parameters = self.request(**changes)
         fields = {"request": self.request_object(parameters=parameters)} if self.variant.is_signed else parameters
         return self.push_fields({**fields, **(beside or {})}, headers=headers)

@@ -22,7 +22,7 @@ from tests.ports import free_port
 
 @dataclass
 class Mailbox:
-    """A mailbox that stores received mails. `answer` is its reply to each mail. `accounts` contains the password of each user name."""
+    """A mailbox that stores received mails. `answer` is its reply to each mail. `accounts` contains the password of each username."""
 
     answer: str = "250 OK"
     accounts: dict[str, str] = field(default_factory=dict)

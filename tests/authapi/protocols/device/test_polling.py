@@ -32,7 +32,7 @@ FILMS = "https://films.example.test"
 
 
 def allowed(tv: Television, *, scopes: tuple[str, ...] = ("openid", "profile"), audience: str = "", **changes: Any) -> Television:
-    """Allow a device without pages."""
+    """Allow the login of a device, without the hosted pages."""
     tv.begin(**changes)
     session, _ = session_of(tv.user)
     approve_device(tv.tenant.pk, tv.row.pk, Approval(session, audience, scopes, None, "192.0.2.1"))

@@ -33,7 +33,7 @@ def cookie_of(page: Page, name: str) -> Morsel[str]:
 
 
 def judged(state: str, *, client_id: str, origin: str, cookie: str) -> str:
-    """Return the result that the page must compute, without the script of the page (Session Management 1.0, 3.2)."""
+    """Compute the result that the script of the page must compute, but without this script (Session Management 1.0, 3.2)."""
     digest, _, salt = state.partition(".")
     return "unchanged" if hashlib.sha256(f"{client_id} {origin} {cookie} {salt}".encode()).hexdigest() == digest else "changed"
 

@@ -29,7 +29,8 @@ LEGACY = "http://auth0.com/oauth/legacy/grant-type/ro"
 
 
 def key_set(name: str = "registered", **changes: Any) -> dict[str, Any]:
-    # `kty` comes first: the id of a test contains the beginning of this text and must be the same in each process, but the numbers differ.
+    # `kty` comes first: the id of a test contains the beginning of this text and must be the same in each process. The numbers of the key
+    # differ in each process.
     return {"keys": [{"kty": "RSA", **RSAKey.import_key(private_key(name)).as_dict(private=False), "kid": name, **changes}]}
 
 
