@@ -1,4 +1,4 @@
-"""Bulk acts on rows of authapi that staff have selected in a list. Each act calls the service function for one row at a time."""
+"""Bulk acts on rows of authapi that staff have selected in a list. Each bulk act calls a service function once for each row."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Measures a search in the list of breached passwords, with a generated list that is deleted at the end.
 
-Run with `.venv/bin/python -m benchmarks breached_passwords`, or with `-- --entries 100000000` for a longer list. Prints
-medians of the rounds: the time of a search with the file in the page cache, and after the file was dropped from the cache. Also prints the
-memory used.
+Run with `.venv/bin/python -m benchmarks breached_passwords`, and add `-- --entries 100000000` for a longer list. Prints medians of the
+rounds: the time of a search with the file in the page cache, and after the file was dropped from the cache. Also prints the memory used.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def trend(times: Sequence[float], values: Sequence[float], limit: float) -> Tren
 
 
 class Sampler(threading.Thread):
-    """Samples every second the resources of the surviving web process, PostgreSQL and Redis."""
+    """Samples the resources of the surviving web process, of PostgreSQL and of Redis once a second."""
 
     def __init__(self, world: World, web: WebProcess) -> None:
         super().__init__(daemon=True)

@@ -22,8 +22,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.production")
 # By default, a busy thread keeps the interpreter lock for 5 ms. The event loop, and so every event for a subscriber, would wait that long.
 sys.setswitchinterval(0.0005)
 django_application: Any = get_asgi_application()
-# `config.apps` has switched garbage collection on again during `get_asgi_application`. Switch it off, because the imports below also create
-# many objects.
+# `config.apps` has switched garbage collection on again during `get_asgi_application`. Switch it off again, because the imports below also
+# create many objects.
 collector.rest()
 
 from django.conf import settings  # noqa: E402  (models may be imported only after the line above)

@@ -95,7 +95,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def plain_rows(findings: Findings, *, tenant_id: str | None) -> list[tuple[str, str]]:
-    """Note the unsealed secrets in connections of one tenant, or of all tenants if None. Returns tenant and key of these connections."""
+    """Note the unsealed secrets in connections of one tenant, or of all tenants if `tenant_id` is None.
+
+    Returns the tenant and the key of each of these connections.
+    """
     found = []
     # Reads all tenants, because an operator of the platform runs the command.
     rows = Connection.all_tenants.order_by("pk") if tenant_id is None else Connection.objects.of(tenant_id).order_by("pk")
@@ -123,7 +126,7 @@ def seal_row(*, tenant_id: str, connection_id: str) -> bool:
 
 
 def redact_audit_log(findings: Findings, *, tenant_id: str | None, is_applied: bool) -> int:
-    """Note the secrets in entries about connections, and hide them if `is_applied`. Returns the number of entries."""
+    """Note the secrets in entries about connections, and hide them if `is_applied` is true. Returns the number of entries."""
     count, last = 0, 0
     rows = AuditEntry.objects.filter(object_type=_OBJECT_TYPE).order_by("pk")
     rows = rows if tenant_id is None else rows.filter(tenant_id=tenant_id)

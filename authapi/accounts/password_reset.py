@@ -119,7 +119,7 @@ def _verification(ticket: AccountTicket, user: User) -> dict[str, Any]:
 
 @unit_of_work
 def lift_with_link(*, tenant_id: str, secret: str, ip: str = "", user_agent: str = "") -> AccountTicket:
-    """Lift the blocks of the user of a link, once. Raises the errors of `usable`."""
+    """Lift the blocks of the user for whom a link was made. A link works once. Raises the errors of `usable`."""
     ticket = open_unblock(tenant_id=tenant_id, secret=secret)
     user = locked_user(tenant_id=tenant_id, user_id=ticket.user.user_id)
     ticket = open_unblock(tenant_id=tenant_id, secret=secret)

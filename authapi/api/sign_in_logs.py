@@ -1,4 +1,4 @@
-"""The sign-in log and the administrative lines as one list: `/logs`, `/logs/{id}`, `/users/{id}/logs` (docs/adr/0086).
+"""The lines of the sign-in log and the administrative lines as one list: `/logs`, `/logs/{id}`, `/users/{id}/logs` (docs/adr/0086).
 
 A list is either paged with totals, newest first, or starts at a checkpoint, oldest first. A checkpoint response is a plain array. To follow
 the list, a client sends the `log_id` of the last line as the next checkpoint.

@@ -105,7 +105,7 @@ class UnreadBodies:
 
     @contextmanager
     def held(self, keys: tuple[AddressKey, ...]) -> Iterator[Body]:
-        """Account for a body until its request is answered. `keys` is empty if the IP address is unknown."""
+        """Count the memory of a body until its request is answered. `keys` is empty if the IP address is unknown."""
         body = Body(self, keys)
         self._bodies.add(body)
         try:

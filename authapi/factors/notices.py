@@ -17,7 +17,7 @@ ADDED, REMOVED, RECOVERED = "added", "removed", "recovered"
 
 
 def tell_of_change(user: User, *, removed: frozenset[str], **_: object) -> None:
-    """Mail the user about changed factors. Signal receiver, runs in the same transaction."""
+    """Mail the user about changed factors. This signal receiver runs in the transaction of the change."""
     tell(user, REMOVED if removed else ADDED)
 
 

@@ -22,7 +22,8 @@ from identity.factors.user_factors import MOST_FACTORS, factors_of
 from identity.hosts import HostMatch
 from identity.models import EnrolledFactor
 
-# Keys in the progress of a login. The first means that the browser supports passkeys, the second that the user has answered the offer.
+# Keys in the progress of a login. The first key means that the browser supports passkeys. The second key means that the user has answered
+# the offer.
 CAN_MAKE, ANSWERED = "can_make_passkeys", "has_answered_passkey"
 # Name of the form field in which a script reports that the browser supports passkeys.
 FIELD = "can_make_passkeys"

@@ -19,7 +19,10 @@ _WIDGET: Path = ("colors", "widget_background")
 
 @dataclass(frozen=True)
 class Pair:
-    """A color and the surface below it. A graphical part, such as a border, needs less contrast than text and is never refused."""
+    """A color and the surface below it.
+
+    A graphical part, such as a border, needs less contrast than text, and its color is never refused.
+    """
 
     color: Path
     surface: Path

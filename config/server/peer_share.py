@@ -67,7 +67,7 @@ class PeerShare:
 
 
 def report(peer: str, share: float) -> None:
-    """Publish the share as a metric, and warn above nine tenths."""
+    """Publish the share as a metric, and log a warning if it is above nine tenths."""
     _SHARE.set(share)
     if share > LARGEST_SHARE:
         logger.warning(

@@ -39,7 +39,7 @@ class Plan:
 
 
 def examine(patient: Patient, plan: Plan, tell: Callable[[str], None]) -> Iterator[Finding]:
-    """Yield each finding as soon as its check ends. If an error ends the examination, the finding about this error is the last."""
+    """Yield each finding as soon as its check ends. If an error ends the examination, the last finding describes this error."""
     try:
         yield from examine_answers(patient)
         yield from examine_compression(patient, plan.opening_seconds)

@@ -70,7 +70,10 @@ def error_responses(*statuses: int) -> dict[str, Schema]:
 
 
 def security_of(*scopes: str) -> list[dict[str, list[str]]]:
-    """Return the two security schemes of an operation. A token needs one of `scopes`; scopes joined by a space are all required."""
+    """Return the two security schemes of an operation.
+
+    A token needs one element of `scopes`. If an element contains several scopes, separated by spaces, the token needs all of them.
+    """
     return [{BEARER: []}, *({CLIENT_CREDENTIALS: together.split()} for together in scopes)]
 
 

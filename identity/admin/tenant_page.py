@@ -1,4 +1,7 @@
-"""Pages of the admin for one tenant that are not lists of rows: permissions, tenant in scope, and place in the navigation."""
+"""Pages of the admin for one tenant that are not lists of rows.
+
+Checks their permissions, finds the tenant in scope, and adds them to the navigation.
+"""
 
 from __future__ import annotations
 

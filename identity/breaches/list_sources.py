@@ -41,7 +41,10 @@ class SourceRefused(Exception):
 
 @dataclass(frozen=True)
 class Taking:
-    """Which passwords of a source are included: those seen `at_least` times or more. Refuses an empty range unless `may_lack_ranges`."""
+    """Decides which passwords of a source are included: those that were seen `at_least` times or more.
+
+    Refuses an empty range unless `may_lack_ranges` is true.
+    """
 
     at_least: int = 1
     may_lack_ranges: bool = False
@@ -179,7 +182,7 @@ def _checked(text: bytes, name: str, at: int) -> list[tuple[bytes, bytes, bytes]
 
 
 def _seek_range(file: BinaryIO, number: int) -> None:
-    """Seek to the first line of a range, or of the next existing range. A binary search in the sorted file."""
+    """Seek to the first line of a range, or of the next existing range, by a binary search in the sorted file."""
     low, high, wanted = 0, file.seek(0, 2), f"{number:05X}".encode()
     if not number:
         file.seek(0)

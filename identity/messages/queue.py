@@ -161,7 +161,7 @@ def ask_for_sending(job: Job) -> bool:
 
 @effect_of(Job.Type.MESSAGE)
 def send_message(job: Job) -> Pause | None:
-    """Compose the message and send it at most once. An expired message, or one that was switched off meanwhile, is not sent."""
+    """Compose the message and send it at most once. A message that has expired or was switched off in the meantime is not sent."""
     expires_at = job.parameters.get("expires_at")
     lasts_until = datetime.fromisoformat(expires_at) if expires_at else None
     if state_of(job) in SETTLED or SEALED not in job.parameters:

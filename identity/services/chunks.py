@@ -14,7 +14,10 @@ _FASTEST = 1
 
 
 def store_rows(job: Job, rows: Iterable[Any], *, most_rows: int, most_characters: int) -> int:
-    """Cut rows into chunks of a job. No chunk exceeds a bound, except a chunk with a single long row. Returns the number of rows."""
+    """Cut rows into chunks of a job.
+
+    No chunk exceeds the two limits, except a chunk that consists of one long row. Returns the number of rows.
+    """
     total = 0
     waiting: list[str] = []
     size = 0

@@ -21,7 +21,7 @@ def has_recovery_code(user: User) -> bool:
 
 @own_act("Renamed a factor")
 def rename(own: OwnAct, user: User, *, device: str, kinds: Collection[str], name: str) -> None:
-    """Rename a factor of one of these kinds. Raises `NotFound` if the user has no such factor, `Invalid` for an invalid name."""
+    """Rename a factor of one of these kinds. Raises `NotFound` if the user has no such factor, and `Invalid` if the name is invalid."""
     _require_kind(user, device, kinds)
     user_factors.rename_factor(tenant_id=user.tenant_id, user_id=user.user_id, device=device, name=name)
 

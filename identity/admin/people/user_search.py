@@ -14,7 +14,7 @@ from identity.search.compiling import compiled_search
 from identity.search.queries import InvalidSearch
 from identity.search.rows import UserConditions, is_indexed
 
-# A word, a colon and a value. Email addresses do not match.
+# Matches a word, a colon and a value. Does not match email addresses.
 _NAMES_A_FIELD = re.compile(r"(?:^|[\s(+-])[A-Za-z_][\w.\\]*:\S")
 # A provider, a bar and an identifier, which may contain colons: `oidc|my-connection:123`. In a query, a colon comes before any bar.
 _USER_ID = re.compile(r"[\w.-]+\|\S+")

@@ -112,7 +112,7 @@ def test_a_tenant_has_one_theme(api: Management) -> None:
     assert (again.status, again.json["errorCode"]) == (409, "theme_already_exists")
 
 
-def test_a_theme_with_the_unsupported_member_identifiers_is_refused(api: Management) -> None:
+def test_a_theme_with_a_member_named_identifiers_is_refused(api: Management) -> None:
     identifiers = {"login_display": "unified", "otp_autocomplete": True, "phone_display": {"formatting": "regional", "masking": "show_all"}}
     answer = api.post(THEMES, {**default_theme(), "identifiers": identifiers})
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")

@@ -139,20 +139,20 @@ def test_an_unknown_field_is_refused(api: Management, filled: dict[str, str], pa
     assert "include_fields" not in answer.json["message"]
 
 
-def test_the_parameter_fields_also_applies_to_pages_and_checkpoints(api: Management, filled: dict[str, str]) -> None:
+def test_a_selection_of_fields_also_applies_to_pages_and_checkpoints(api: Management, filled: dict[str, str]) -> None:
     page = api.get("roles", {"include_totals": "true", "fields": "id"}).json
     assert page["roles"] == [{"id": filled["role"]}]
     taken = api.get("organizations", {"take": 1, "fields": "id"}).json
     assert taken["organizations"] == [{"id": filled["organization"]}]
 
 
-def test_the_parameter_fields_cannot_select_the_secret_of_a_client(api: Management) -> None:
+def test_the_secret_of_a_client_cannot_be_selected_as_a_field(api: Management) -> None:
     answer = api.get("clients", {"fields": "client_secret", "is_global": "true"})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
     assert Client.objects.of(api.client.tenant_id).filter(is_global=True).exists()
 
 
-def test_every_list_in_the_description_of_the_interface_accepts_the_parameter_fields() -> None:
+def test_every_list_in_the_description_of_the_interface_allows_a_selection_of_fields() -> None:
     paths = orjson.loads(openapi_document())["paths"]
     missing = []
     for route in (*IDENTITY_ROUTES, *AUTHAPI_ROUTES):
