@@ -31,7 +31,7 @@ SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, fal
 
 @dataclass(frozen=True)
 class Source:
-    """A database to read from. A replica contains everything that was committed before `as_of`, which is None on the primary."""
+    """A database to read from. A replica contains everything that was committed before `as_of`. For the primary, `as_of` is None."""
 
     alias: str
     as_of: datetime | None = None

@@ -14,7 +14,7 @@ from typing import Any
 from foundation.json_values import RESERVED_APP_METADATA, json_problem, text_problem
 from identity.imports import imported_passwords
 
-# Secret members: not part of the profile, and never shown in a response.
+# Secret members. They are not part of the profile, and no response shows them.
 SECRETS = ("password_hash", "custom_password_hash", "mfa_factors")
 _MOST_FACTORS = 10
 _LONGEST_SHOWN = 2000

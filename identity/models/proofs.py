@@ -103,7 +103,7 @@ class EnrolledFactor(TenantOwned):
 
 
 class EmailTicket(TenantOwned):
-    """A link that proves once that an email address belongs to a user. The link itself is signed and not stored."""
+    """A link that proves that an email address belongs to a user. It works once. The link itself is signed and not stored."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_ticket_id, editable=False)
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="email_tickets")

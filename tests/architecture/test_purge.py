@@ -9,8 +9,8 @@ from identity.purging import coverage, path_to_tenant
 from provisioning.models import ActionSecret
 
 OWN_APPS = ("identity", "authapi", "events", "provisioning", "config")
-# Tables of Django. Permissions, groups and content types are platform-wide. The sessions are those of staff: the table has no tenant
-# column, so the purge reads the tenant from the data of each session.
+# Tables of Django. Permissions, groups and content types are platform-wide. The table of sessions contains the sessions of staff. It has no
+# tenant column, so the purge reads the tenant from the data of each session.
 PLATFORM_WIDE = {"auth.Permission", "auth.Group", "contenttypes.ContentType", "sessions.Session"}
 
 

@@ -53,7 +53,10 @@ def main_part(connection: Connection) -> str:
 
 
 def preview(browser: Browser, connection: Connection, claims: object, **parts: object) -> Any:
-    """Submit the preview form: `claims` in the main field of the strategy (such as the id token), and `parts` in its other fields."""
+    """Submit the preview form.
+
+    The main field for the strategy, such as the field for the id token, contains `claims`. The other fields contain `parts`.
+    """
     sent = {main_part(connection): claims, **parts}
     fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in sent.items()}
     answer = browser.post(page(connection), {"preview": "1", **fields})

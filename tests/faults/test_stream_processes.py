@@ -40,7 +40,8 @@ def test_the_slots_of_a_killed_process_are_freed_without_exceeding_the_limit(wor
         following.add(*(Follower(f"stream {number}", tenant, lambda: balancer.address) for number in range(LIMIT)))
         following.all_open(seconds=60)
         assert world.slots(tenant) == LIMIT
-        # Disconnected clients reconnect to the other process at once, which refuses them until the leases of the killed process expire.
+        # Disconnected clients reconnect at once, to the other process. It refuses these clients until the leases of the killed process
+        # expire.
         killed = time.monotonic()
         webs[0].kill()
         most = _slots_within_limit(world, tenant, killed + LEASE_SECONDS * 0.5)
@@ -110,7 +111,7 @@ def test_two_hundred_streams_continue_after_many_restarts(world: World, followin
         following.stop()
         eventually(lambda: world.slots(tenant) == 0, seconds=LEASE_SECONDS + 5)
         # One process ran when `backends` was counted. Since then, three processes were started and one was killed. The number of database
-        # connections grows with the number of processes, and not with the number of streams.
+        # connections grows with the number of processes. It does not grow with the number of streams.
         assert leaks({"backends": 4 * backends}, {"backends": world.backends()}, {"backends": 30}) == []
     assert_never_failed(following)
     assert_holds(world.history(tenant, [writers], following.readers))

@@ -97,7 +97,7 @@ def servers() -> Iterator[None]:
 
 
 def warm_up() -> None:
-    """Import the packages that each child needs, so that the children do not import them."""
+    """Import the packages that each child needs, so that the children need not import them again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in _WARM:

@@ -105,7 +105,7 @@ def person(browser: Chromium, web: WebProcess) -> Person:
 
 
 def is_clean(page: Page, name: str) -> None:
-    """Check that axe finds no fault on a page, and that the page fits the window, in both color schemes and two widths."""
+    """Check that axe finds no fault on a page and that the page fits the window. Check this in both color schemes and two widths."""
     assert barriers_of(page, is_whole=True) == [], name
 
 

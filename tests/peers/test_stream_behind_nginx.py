@@ -1,4 +1,4 @@
-"""`events doctor` with nginx. The doctor names the fault of a wrong configuration, and reports no fault of a correct configuration."""
+"""`events doctor` with nginx. The doctor reports the fault of a wrong configuration. For a correct configuration, it reports no fault."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Refresh tokens on the event loop: answers and stored rows equal the answers and rows from a thread, also for two simultaneous
-requests."""
+"""Exchanges of refresh tokens on the event loop.
+
+Their answers and stored rows equal those of exchanges in a thread, also if two requests arrive at once.
+"""
 
 from __future__ import annotations
 

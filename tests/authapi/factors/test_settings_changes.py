@@ -1,4 +1,4 @@
-"""Changes of the settings of second factors: refused values, and when and for which tenant a change takes effect."""
+"""Changes of the settings of second factors. Some values are refused. Other changes take effect immediately, and only for one tenant."""
 
 from __future__ import annotations
 

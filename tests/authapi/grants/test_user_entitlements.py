@@ -1,4 +1,7 @@
-"""Scopes that a client gets for a user: effects of the API, its access policy, the user's permissions, and the login's organization."""
+"""The scopes that a client gets for a user.
+
+They depend on the API, its access policy, the user's permissions, and the organization of the login.
+"""
 
 from __future__ import annotations
 

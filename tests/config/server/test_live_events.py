@@ -1,4 +1,4 @@
-"""The stream of the live page, in real web processes: which sessions may open it, its events, and its end."""
+"""The stream of the live page, in real web processes: which sessions may open the stream, which events it has, and when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New frames are written directly without waking tasks: which streams get a frame immediately, and in which order."""
+"""The tail writes new frames directly, without waking tasks. The tests show which streams get a frame immediately, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The indexes of the search of users: which index a query uses, how searches work without indexes, and how a command creates indexes."""
+"""The indexes for searches of users: which index a query uses, how searches work without the indexes, and how a command creates them."""
 
 from __future__ import annotations
 

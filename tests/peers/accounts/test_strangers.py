@@ -26,7 +26,7 @@ NAMED = re.compile("POST /Users answered (409|500)|unverifiable match|conflict: 
 
 
 def refused(outcome: Outcome) -> bool:
-    """Report whether the event became a dead letter whose error text tells an administrator that an account could not be identified."""
+    """Report whether the event became a dead letter. Its error text must tell an administrator that an account could not be identified."""
     return outcome.is_dead and NAMED.search(outcome.why) is not None
 
 

@@ -1,4 +1,7 @@
-"""How the mapping converts values to the types of SCIM attributes, keeps JSON types without a schema, and reports unusable values."""
+"""The mapping converts values to the types of SCIM attributes.
+
+Without a schema, it keeps JSON types. It reports values that it cannot use.
+"""
 
 from __future__ import annotations
 

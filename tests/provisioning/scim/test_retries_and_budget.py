@@ -1,4 +1,4 @@
-"""Requests that are repeated within a run, the deadline of a run, `Retry-After`, and creates whose response was lost."""
+"""Repeats of requests within a run, the deadline of a run, the header `Retry-After`, and create requests whose response was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions, applications, linked logins, the download and the deletion: each page affects only the user who requests the page."""
+"""The pages for sessions, applications, linked logins, the download and the deletion. Each page affects only the user who requests it."""
 
 from __future__ import annotations
 

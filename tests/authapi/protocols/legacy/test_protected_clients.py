@@ -97,7 +97,8 @@ def test_a_login_form_of_the_client_is_refused(old: OldClient, protection: dict[
     assert refusal(old.authenticate()) == REFUSED
     assert refusal(post(old)) == REFUSED
     assert LoginTicket.objects.of(old.tenant.pk).count() == 1
-    # An earlier ticket is also refused. With a compliance level, this request is also refused because it was not pushed.
+    # An earlier ticket is also refused. For a client with a compliance level, there is a second reason for the refusal: the request was not
+    # pushed.
     failure = OAuthCase.LEVEL_BREAKS_REQUEST.failure if "compliance_level" in protection else FAILURE
     answer = told(arrive(old, ticket))
     assert (answer["error"], set(answer)) == (failure.error, {"error", "error_description"})
