@@ -1,4 +1,4 @@
-"""`password` and its variant with a realm: the client sends the name and password that the user typed (RFC 6749, 4.3).
+"""The grant `password`, and its variant with a realm: the client sends the name and password that the user typed (RFC 6749, 4.3).
 
 RFC 9700, 2.4 advises against this grant. The toolkit's setting `COMPLIANT_BCP_RFC9700_PASSWORD_GRANT` disables the grant for all clients.
 If the grant is enabled, a client opts in by its grant types.

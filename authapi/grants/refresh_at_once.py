@@ -23,9 +23,10 @@ from foundation.memory.ttl_cache import Cold
 
 
 async def refresh_at_once(request: TokenRequest, client: Client) -> tuple[TokenAnswer, dict[str, Signing]]:
-    """Store and commit the exchange. Return the answer and, for each member that will contain a token, the function that signs the token.
+    """Store and commit the exchange.
 
-    Raises `Cold` or `RequestRefused` before any change. Raises `Unanswered` if it is unknown whether the exchange was committed.
+    Return the answer. For each member that will contain a token, also return the function that signs this token. Raises `Cold` or
+    `RequestRefused` before any change. Raises `Unanswered` if it is unknown whether the exchange was committed.
     """
     row = await read_refresh_token(tenant_id=request.host.tenant_id, token=request.required("refresh_token"))
     policy, now = policy_of(client), timezone.now()

@@ -1,4 +1,4 @@
-"""The mail of an invitation. Only this mail contains the link that proves the mailbox."""
+"""The mail of an invitation. Only this mail contains the link that proves who owns the mailbox."""
 
 from __future__ import annotations
 

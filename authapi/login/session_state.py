@@ -45,7 +45,7 @@ def browser_state(session: Session) -> str:
 
 
 def show_state(answer: HttpResponse, session: Session) -> None:
-    """Set the cookie that scripts read. The cookie lasts until the session would expire without further use."""
+    """Set the cookie that scripts read. Its lifetime ends when the session would expire if it is not used again."""
     if not _is_managed(session.tenant_id):
         return
     seconds = max(1, int((session.idle_expires_at - timezone.now()).total_seconds())) if session.is_persistent else None
@@ -53,7 +53,7 @@ def show_state(answer: HttpResponse, session: Session) -> None:
 
 
 def hide_ended(request: HttpRequest, answer: HttpResponse, *, tenant_id: str) -> None:
-    """Drop the cookie that scripts read if the session no longer exists."""
+    """If the session no longer exists, drop the cookie that scripts read."""
     shown = read_cookie(request, SESSION_STATE)
     if shown and find_session(tenant_id=tenant_id, cookie=read_cookie(request, SESSION)) is None:
         drop_cookie(answer, SESSION_STATE)

@@ -17,7 +17,7 @@ from foundation.api.operations import Operation
 from foundation.json_values import storable
 
 _LONGEST_CORRELATION_ID = 64
-# Collections whose path has the id of a user first: `users/{id}/...`. Other paths may contain a user id as `.../members/{user_id}/...`.
+# Collections whose paths begin with the id of a user: `users/{id}/...`. Other paths may contain a user id as `.../members/{user_id}/...`.
 _OF_USERS = frozenset({"users", "user-blocks"})
 _PREFIX = "/api/v2/"
 # In the body of this operation, `user_id` is only a part of the id that the new user gets. In other bodies, `user_id` names an existing

@@ -1,4 +1,7 @@
-"""The provider of a connection: client, addresses and scope come from the connection, other values from the table of known providers."""
+"""The provider of a connection.
+
+Client, addresses and scope come from the connection; other values come from the table of known providers.
+"""
 
 from __future__ import annotations
 

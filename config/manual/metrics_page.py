@@ -1,4 +1,4 @@
-"""The page of metrics: every metric of `/metrics`, from the registry itself."""
+"""The page that lists every metric of `/metrics`. The list comes from the registry of the metrics."""
 
 from __future__ import annotations
 

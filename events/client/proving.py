@@ -1,4 +1,7 @@
-"""DPoP proofs (RFC 9449) prove that the client has the key to which its token is bound. So a leaked token is useless without this key."""
+"""DPoP proofs (RFC 9449).
+
+A proof shows that the client has the key to which its token is bound. So a leaked token is useless without this key.
+"""
 
 from __future__ import annotations
 

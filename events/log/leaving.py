@@ -7,7 +7,7 @@ from identity.moving.carrying import carry
 
 
 def unfinished(tenant_id: str) -> list[str]:
-    """Return one sentence about events without a position and one about unrecorded changes, if there are any."""
+    """Return a sentence about events without a position, if there are any, and a sentence about unrecorded changes, if there are any."""
     found = []
     if waiting := Outbox.objects.filter(tenant_id=tenant_id).count():
         found.append(f"{waiting:,} events have no position in the log yet; a running worker gives them one.")

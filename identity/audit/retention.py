@@ -1,6 +1,6 @@
 """Deletes entries of the audit log that are older than the retention, in chunks.
 
-Only one other operation deletes entries: the removal of an import that was not opened deletes the copies that the import brought
+Only one other operation deletes entries. If an import is removed before the tenant is opened, its copies of entries are deleted
 (`identity.moving.leaving`)."""
 
 from __future__ import annotations

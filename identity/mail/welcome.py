@@ -1,4 +1,4 @@
-"""The mail that welcomes a user after sign-up, if the tenant has switched the mail on."""
+"""The mail that welcomes a user after sign-up. It is sent only if the tenant has switched it on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input of a job in chunks. Stored chunks are compressed, and encrypted because rows contain hashes and secrets."""
+"""Stores the input of a job in chunks. The chunks are compressed. They are also encrypted, because rows contain hashes and secrets."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def note_leak(credential: PasswordCredential) -> bool:
 
 
 def was_used_before(user: User, password: str) -> bool:
-    """Tell whether this is the password of the user or a former password in the history."""
+    """Tell whether this is the present password of the user, or a former password that the history contains."""
     kept = history_size(user.connection.options)
     if not kept:
         return False

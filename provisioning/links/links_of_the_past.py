@@ -1,4 +1,4 @@
-"""Creates links from recorded deliveries: links for accounts that this service created, and suspects for all other accounts.
+"""Creates links from recorded deliveries. Links for accounts that this service did not create are suspects.
 
 An account is proven only if the server answered 201 to a create request of this service. Earlier versions also wrote to accounts
 found by a lookup, which may belong to another user with the same name. Links to such accounts authorize no writes until the key of

@@ -31,7 +31,7 @@ class Exchange:
 class ExchangeRecorder:
     """Collects the exchanges of one run in order. Masks them on request only, because the exchanges of successful runs are rarely needed.
 
-    The caller must pass `path` without personal data in its filter.
+    The caller must pass a `path` whose filter contains no personal data.
     """
 
     def __init__(self, mask: Mask) -> None:

@@ -1,4 +1,4 @@
-"""The configuration of a stream's action, if the stream can be synchronized."""
+"""Finds the configuration of a stream's action, and refuses streams that cannot be synchronized."""
 
 from __future__ import annotations
 

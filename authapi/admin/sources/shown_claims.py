@@ -1,4 +1,4 @@
-"""Claims of a provider as lists of names and texts, for a page."""
+"""Converts the claims of a provider to lists of names and texts, which a page shows."""
 
 from __future__ import annotations
 

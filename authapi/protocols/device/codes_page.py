@@ -28,7 +28,7 @@ def complete_address(issuer: str, user_code: str) -> str:
 
 @tenant_page("activate_code", methods=("GET",))
 def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Show a code to type or to scan. Redirect to the page for typed codes if the code is malformed."""
+    """Show a code that the user types or scans. If the code is malformed, redirect to the page on which users type codes."""
     shown = sign_in_settings(host.tenant_id).user_codes.shown(request.GET.get(PARAMETER, ""))
     if not shown:
         return see_other(request, PATH)

@@ -252,7 +252,7 @@ def _round_trip(participant: Participant, settings: SamlSettings, handle: str, p
 
 
 def message_call(settings: SamlSettings, parameter: str, message: Element, relay_state: str, signer: Signer) -> BrowserCall:
-    """Return the browser call that sends a signed logout message to the application, in the binding that the application uses."""
+    """Return the redirect or form with which the browser sends a signed logout message to the application, in the application's binding."""
     if settings.logout_binding == HTTP_POST:
         return BrowserCall(settings.logout_address, posted_fields(parameter, message, relay_state, signer))
     return BrowserCall(redirect_address(settings.logout_address, parameter, message, relay_state, signer))

@@ -186,8 +186,8 @@ def cache_seconds(*elements: Element) -> int | None:
 def next_fetch(metadata: ProviderMetadata, now: datetime, *, shortest: timedelta, longest: timedelta) -> datetime:
     """Return when to fetch the document again.
 
-    This is after the interval that the document names, or after half of the document's remaining validity if that is earlier. The result is
-    between `shortest` and `longest` from now.
+    The service fetches the document after the interval in the document, or when half of its remaining validity is over, if that is earlier.
+    The result is between `shortest` and `longest` from now.
     """
     wanted = longest if metadata.cache_seconds is None else timedelta(seconds=metadata.cache_seconds)
     if metadata.valid_until is not None:

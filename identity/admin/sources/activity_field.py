@@ -1,4 +1,4 @@
-"""A form field for an object with one known member: `active`. It has three choices: "Not set", "On" and "Off"."""
+"""A form field for an object with one known member: `active`. The field has three choices: "Not set", "On" and "Off"."""
 
 from __future__ import annotations
 

@@ -60,9 +60,7 @@ def test_a_new_value_replaces_a_secret_and_null_removes_it(browser: Client, comp
     assert now(company).secret_option("client_secret") is None
 
 
-def test_a_secret_without_a_field_has_a_masked_row_in_which_it_can_be_changed(
-    browser: Client, tenant: Tenant, company: Connection
-) -> None:
+def test_a_secret_without_a_field_has_a_masked_row_in_which_it_can_be_changed(browser: Client, tenant: Tenant, company: Connection) -> None:
     options = {"client_id": "x", "pin": "1234", "upstream": {"key": "k"}}
     row = ConnectionFactory.create(tenant_id=tenant.pk, name="other", strategy="oidc", options=options)
     shown = browser.get(page(row)).content.decode()
