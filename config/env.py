@@ -52,7 +52,7 @@ def text(name: str, default: str, effect: str, *, choices: tuple[str, ...] = ())
 
 
 def secret(name: str, default: str, effect: str) -> str:
-    """Read a value that is never shown, or the file named by `<name>_FILE`. `SETTINGS`, the list of all settings, omits its default."""
+    """Read a secret from the variable, or from the file named by `<name>_FILE`. `SETTINGS`, the list of all settings, omits its default."""
     _register(name, "secret", "", effect)
     return _hidden(name) or default
 

@@ -83,8 +83,8 @@ def _send(job: Job, user: User, name: str) -> None:
 def _link(job: Job, user: User, name: str, client: Client | None, language: str) -> tuple[AccountTicket | None, str]:
     """Return the ticket and the URL of a link that sets a new password. Without a link, return None and an empty text.
 
-    A user without a password gets no link, and a user with `MOST_LINKS` usable links gets no further link. The mail is sent in any case:
-    otherwise an attacker could suppress the warning by requesting many links.
+    If the user has no password, or already has `MOST_LINKS` usable links, there is no link. The mail is sent in any case: otherwise an
+    attacker could suppress the warning by requesting many links.
     """
     base = (settings.INSECURE_HTTP and job.parameters.get("address")) or default_address(job.tenant_id)
     purpose = AccountTicket.Purpose.PASSWORD_RESET

@@ -59,7 +59,7 @@ def is_signed(client: Client | None, assertion: Assertion) -> bool:
 
 
 def is_acceptable(assertion: Assertion, *, client_id: str, hosts: frozenset[str], now: float) -> bool:
-    """Tell whether a signed assertion was made by this client, for this service, and is valid now."""
+    """Tell whether this client made a signed assertion for this service, and whether the assertion is valid now."""
     claims = assertion.claims
     issued = (claims.get("iat", now), claims.get("nbf", now))
     expires_at: Any = claims.get("exp")

@@ -1,8 +1,10 @@
-"""Token buckets: a number of tokens at once, then one more per interval. All processes share the buckets in Redis. While Redis is
-unavailable, each process has its own buckets.
+"""Token buckets: a caller can take a number of tokens at once, and then one more token per interval.
+
+All processes share the buckets in Redis. While Redis is unavailable, each process has its own buckets.
 
 The state of a bucket is one time: when it will be full again (generic cell rate algorithm). A bucket needs one key in Redis, and taking
 tokens needs one round trip.
+
 Fixed windows would be weaker. Just before the end of a window, a client could use the whole limit of this window. Just after it, the client
 could use the whole limit of the next window.
 """

@@ -23,7 +23,8 @@ _MOST_NAMES = 50
 # (docs/adr/0075), so this module cannot tell which values are secret. `link_with` is a token. A client may send tokens in `ids` by mistake.
 # `data` contains an event.
 _NAMES_ONLY = frozenset({"options", "secrets", "addons", "link_with", "ids", "data", "pem"})
-# Texts that look like JSON web tokens, private keys, bearer tokens or addresses with credentials are hidden in members of any name.
+# Texts that look like JSON web tokens, private keys, bearer tokens or addresses with credentials are hidden. The name of the member does
+# not matter.
 _LOOKS_SECRET = re.compile(
     r"eyJ[\w-]{8,}\.[\w-]*\.[\w-]*|-----BEGIN [A-Z0-9 ]*PRIVATE KEY|\b[Bb]earer\s+\S+|[a-z][a-z0-9+.-]*://[^/?#\s]*@"
 )

@@ -35,7 +35,10 @@ def in_words_of_client(work: Callable[[TokenRequest], Answer], request: TokenReq
 
 
 def echoed_headers(request: TokenRequest, client: Client) -> dict[str, str]:
-    """Return the header that identifies a request and its answer in the logs of client and service, if the client's level requires it."""
+    """Return the header that identifies a request and its answer in the logs of client and service.
+
+    It is returned only if the client's level requires it.
+    """
     return interaction_headers(request.headers, level_of(client.settings)) if INTERACTION_HEADER in request.headers else {}
 
 

@@ -73,7 +73,7 @@ class Facts:
 
 
 class BreachList:
-    """An open list. Its readers can finish after another file has replaced it; the file closes with the last reader."""
+    """An open list. If another file replaces the list, its readers can finish; the file is closed after the last reader."""
 
     def __init__(self, path: Path) -> None:
         """Open the file. Raises `ListUnreadable`, and `OSError` if the file cannot be opened."""

@@ -29,7 +29,10 @@ _target_of: Callable[[str], Target | None] = _nowhere
 
 
 def let_tenants_be_told(target_of: Callable[[str], Target | None]) -> None:
-    """Register `target_of`, which `post_event` calls with a tenant's id. It returns the target of the tenant, or None."""
+    """Register `target_of`.
+
+    `post_event` calls this function with the id of a tenant. The function returns the target of the tenant, or None.
+    """
     global _target_of
     _target_of = target_of
 

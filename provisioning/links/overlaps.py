@@ -24,7 +24,7 @@ class _Target:
 
 
 def overlap_warnings(tenant_id: str) -> dict[str, list[str]]:
-    """Return warnings about streams whose users another enabled stream also writes to the same server, by stream id.
+    """Return warnings by the id of a stream. The warning says that another enabled stream writes the same users to the same server.
 
     Compares the deployed versions of the actions; versions that cannot be decrypted are ignored, because they cannot run.
     """

@@ -120,7 +120,7 @@ class DatabaseRows:
         self._holds_secret = holds_secret
 
     def read(self, remote_ids: Sequence[str]) -> list[Link]:
-        """Return the links of every tenant on this server that contain the id of the user or one of `remote_ids`."""
+        """Return the links on this server that contain the id of the user or one of `remote_ids`. The links of all tenants are searched."""
         return _links_of(run_script([_READ], self._values(remote_ids))[0][1])
 
     def begin(self, link: Link) -> list[Link]:

@@ -73,7 +73,7 @@ def test_a_forwarded_request_for_metrics_is_allowed_by_its_original_ip_address(s
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_if_a_token_is_configured_access_to_metrics_depends_only_on_the_token(settings: Settings) -> None:
+def test_access_to_metrics_depends_only_on_the_token_if_a_token_is_configured(settings: Settings) -> None:
     settings.METRICS_TOKEN = "t" * 32
     assert _status() == 401
     assert _status(authorization="Bearer wrong") == 401
@@ -124,7 +124,7 @@ def test_two_processes_behind_one_port_show_the_same_sum(two_workers: WebProcess
     eventually(lambda: all(_scrape(two_workers).items() >= {"sse_connections": 0.0, "sse_closes_total": 8.0}.items() for _ in range(6)))
 
 
-def test_metrics_contain_no_tenant_client_or_address() -> None:
+def test_metrics_contain_no_tenant_and_no_client_and_no_address() -> None:
     labels = {label for metric in REGISTRY._collector_to_names for label in metric._labelnames}  # type: ignore[attr-defined]
     assert labels <= {"status", "result", "reason", "kind"}
 

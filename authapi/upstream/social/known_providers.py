@@ -95,7 +95,7 @@ class KnownProvider:
     # Invented answers of the calls as one JSON object, for a preview of the profile.
     sample: Mapping[str, Any] = field(default_factory=dict)
     token_check: TokenCheck | None = None
-    # Maps the provider's name of a parameter to the name that clients of this service use.
+    # Maps the name of a parameter at the provider to the name that clients of this service use.
     hints: Mapping[str, str] = field(default_factory=lambda: {"login_hint": "login_hint", "ui_locales": "ui_locales"})
     # The parameters that are sent if the client requires a new login: the provider then asks for the password, or at least for the account.
     again: Mapping[str, str] = field(default_factory=lambda: {"prompt": "login"})

@@ -57,11 +57,11 @@ def test_a_silent_request_without_a_session_is_refused_in_the_format_of_the_prot
     assert not LoginTransaction.objects.of(login.tenant.pk).exists()
 
 
-def test_a_request_that_cannot_be_granted_is_refused_at_the_client(login: Login) -> None:
+def test_a_request_that_cannot_be_granted_is_answered_with_an_error(login: Login) -> None:
     assert ask(login, silent="1", anew="1").location == f"{CALLBACK}?refused=invalid_request"
 
 
-def test_a_request_of_a_client_without_connections_is_refused_at_its_address(login: Login) -> None:
+def test_a_request_of_a_client_without_connections_is_answered_with_an_error(login: Login) -> None:
     lonely, _ = web_client(login.tenant, name="Lonely")
     assert ask(login, app=lonely.client_id).location == f"{CALLBACK}?refused=invalid_request"
 

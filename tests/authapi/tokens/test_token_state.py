@@ -15,7 +15,7 @@ from tests.factories.admin import new_tenant
 from tests.factories.authapi import granted_client
 
 
-def test_one_query_returns_client_versions_tenant_statuses_and_revoked_tokens(tenant: Tenant) -> None:
+def test_one_query_returns_the_versions_of_clients_the_statuses_of_tenants_and_the_revoked_tokens(tenant: Tenant) -> None:
     kept, rotated, revoked, deleted = (granted_client(tenant) for _ in range(4))
     rotate_client_secret(tenant_id=tenant.pk, client_id=rotated.client_id)
     revoke_client(tenant_id=tenant.pk, client_id=revoked.client_id)

@@ -130,7 +130,7 @@ def test_the_stream_of_another_tenant_does_not_exist(web: WebProcess, tenant: Te
         live.opened()
 
 
-def test_staff_of_a_suspended_tenant_and_a_bearer_token_are_refused(web: WebProcess, tenant: Tenant) -> None:
+def test_staff_of_a_suspended_tenant_are_refused_and_so_are_bearer_tokens(web: WebProcess, tenant: Tenant) -> None:
     browser, target = browser_of(new_staff(tenant)), make_target(tenant, web.address)
     bearer = {"Cookie": "", "Authorization": f"Bearer {target.token()}"}
     assert watch(web, tenant, browser, **bearer).status == 401

@@ -1,4 +1,4 @@
-"""The keys of a registration as credentials of the client: RSA keys of a JWK set, and the certificates in the set."""
+"""The keys of a registration as credentials of the client: the RSA keys of a JWK set, and the certificates in this set."""
 
 from __future__ import annotations
 
