@@ -52,9 +52,9 @@ _held: ContextVar[_Held | None] = ContextVar("held_changes", default=None)
 def changes_together(place: Callable[[models.Model], Any] | None = None) -> Iterator[None]:
     """Collect the changes of rows that the block saves and deletes, and record them at the end of the block in few statements.
 
-    With `place`, the changes are sorted by `place(row)`; otherwise they keep their order. Use the block inside a transaction. In it, each
-    row may change only once. If the block deletes a row without recording the deletion, no other row may refer to that row. A nested block
-    is part of the outer block.
+    With `place`, the changes are sorted by `place(row)`; otherwise they keep their order. Use the block inside a transaction. Each row may
+    change only once in the block. If the block deletes a row without recording the deletion, no other row may refer to that row. A nested
+    block is part of the outer block.
     """
     if _held.get() is not None:
         yield
@@ -150,6 +150,6 @@ class TenantLooks:
 
 tenant_looks = TenantLooks()
 
-# Sent inside the transaction that changes the second factors or passkeys of a user: `user`, `removed`, a set of kinds, and
-# `is_by_user`, whether the user made the change.
+# Sent inside the transaction that changes the second factors or passkeys of a user: `user`; `removed`, a set of kinds; and `is_by_user`,
+# whether the user made the change.
 factors_changed = Signal()

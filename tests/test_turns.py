@@ -8,7 +8,7 @@ from tests import turns
 
 
 @pytest.mark.parametrize("cases", [1, 4, 5, 8, 9, 13, 16, 17, 318])
-def test_four_turns_in_a_row_run_every_case_and_each_turn_runs_some_cases(cases: int) -> None:
+def test_four_consecutive_turns_run_every_case_and_each_turn_runs_some_cases(cases: int) -> None:
     for first in (0, 3, 20_000):
         run = [{place for place in range(cases) if turns.is_run(place, cases, first + day)} for day in range(turns.DAYS)]
         assert set().union(*run) == set(range(cases))

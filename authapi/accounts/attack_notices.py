@@ -1,8 +1,8 @@
-"""Mails that notify the administrators of a tenant of attacks: at most one mail per kind of attack and period.
+"""Mails that notify a tenant's administrators of attacks: at most one mail for each kind of attack in a period.
 
 A tenant has one row for each kind of attack (`AttackNotice`). An attack marks the row as due. The task that sends the mail counts the
-events since the previous mail. If a worker crashes while it sends a mail, the mail is lost. This is acceptable: the next attack
-triggers another mail, and the sign-in log keeps every line.
+attacks since the previous mail. If a worker crashes while it sends a mail, the mail is lost. This is acceptable: the next attack triggers
+another mail, and the sign-in log keeps every line.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def due_notices() -> list[int]:
 
 
 def send_due_notices() -> int:
-    """Send the due mails; return the number of notices. Two concurrent workers send each notice once."""
+    """Send the due mails; return the number of notices. If two workers run concurrently, each notice is still sent only once."""
     taken = [row for key in due_notices() if (row := _taken(key)) is not None]
     for row in taken:
         _send(row)

@@ -184,7 +184,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
                 ("More settings", {"fields": ["is_global", "client_metadata"], "classes": ["collapse"]}),
             ]
         kept = ["is_global", "auth_version", "revoked_at", "created", "updated"]
-        # The header of every page shows the tenant of an account that sees one tenant. Other accounts see the tenant in this form.
+        # If an account sees only one tenant, the header of every page shows this tenant. Other accounts see the tenant in this form.
         first = [*_ABOUT, *(["party"] if obj.is_self_registered else []), *([] if self.is_bound(request) else ["tenant"])]
         return [
             (None, {"fields": first}),

@@ -1,4 +1,4 @@
-"""The sign-in log in the admin. Searches use an index, pages begin after a key, and the reasons of failures are shown in words."""
+"""The sign-in log in the admin: searches use an index, and each page continues after the last row of the previous page."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class LogSearch(forms.Form):
 
 
 class LogChangeList(ChangeList):
-    """Django's list page, with the rows and the search of the log. A page begins after a given key, so it needs no offset, and no count of
-    all rows."""
+    """Django's list page, with the rows and the search of the log. A page begins after the row with a given key, so no query uses an offset
+    or counts all rows."""
 
     search: LogSearch
     page: LogPage
@@ -89,7 +89,7 @@ class LogChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
     def address_of(self, **place: str) -> str:
-        """Return the URL of the page that a key selects, with the same search; empty for an empty key."""
+        """Return the URL of the page that begins after the row with a key, with the same search; empty for an empty key."""
         if "" in place.values():
             return ""
         asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}

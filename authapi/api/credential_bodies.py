@@ -1,4 +1,4 @@
-"""Request bodies for keys and certificates of clients, and for the methods that name them."""
+"""Request bodies for keys and certificates of clients, and for the authentication methods that refer to them."""
 
 from __future__ import annotations
 

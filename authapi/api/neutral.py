@@ -1,4 +1,5 @@
-"""Endpoints for features that the service does not have. They return empty or fixed values, accept these values, and refuse all others.
+"""Endpoints for features that the service does not have. They return empty or fixed values. They accept writes of these values, and refuse
+all other writes.
 
 The endpoints are built from the rows of `authapi.api.neutral_table`.
 """
@@ -177,7 +178,7 @@ def _route(
 
 
 def _body_of(row: Setting) -> type[Closed]:
-    """Return a closed body with a typed field for each member of the value."""
+    """Return a request body that has a field for each member of the value, and refuses other members."""
     return type(body_name(row), (Closed,), {name: _field_of(value) for name, value in row.value.items()})
 
 

@@ -172,7 +172,7 @@ def _token_at(wire_id: str) -> RefreshToken:
 
 
 def _chosen(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments that say which tokens to revoke. Raises 404 if the named user or client does not exist."""
+    """Return the arguments that select the tokens to revoke. Raises 404 if the named user or client does not exist."""
     chosen: dict[str, Any] = {name: body[name] for name in ("ids", "audience") if name in body}
     if "user_id" in body:
         chosen["user_id"] = user_at(body["user_id"]).pk

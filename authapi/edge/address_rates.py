@@ -106,7 +106,7 @@ browsers = AddressRates("browser", browser_figure, is_switchable=True)
 def debt_of(tenant_id: str, origin: Origin) -> Rate:
     """Return the rate of an IP address at a tenant, with the number of requests that may still be refused.
 
-    The full limit if the IP address is unknown.
+    If the IP address is unknown, return the full limit.
     """
     return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 

@@ -37,8 +37,8 @@ class RequestRefused(Exception):
 
     `rate` is the rate of the bucket that refused the request; None for other refusals, or if `authapi.views.chain` has the rate. A JSON
     endpoint adds `headers` to its answer, and `members` to the body with the error. `reader` is the only origin whose scripts may read the
-    refusal. Endpoints that accept cookies from scripts of other origins set it. If `reader` is empty, scripts of every origin may read the
-    refusal, but their requests cannot use cookies.
+    refusal. Endpoints that accept cookies from scripts of other origins set `reader`. If `reader` is empty, scripts of every origin may
+    read the refusal, but their requests cannot use cookies.
     """
 
     def __init__(

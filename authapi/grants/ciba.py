@@ -35,7 +35,7 @@ class _Waiting:
 
 
 class CibaGrant(UserGrant):
-    """Answers a client under the lock of its row. A second exchange of an id revokes the tokens of the first exchange."""
+    """Answers a client while the row of its request is locked. A second exchange of an id revokes the tokens of the first exchange."""
 
     name = GRANT
     takes_details = True
@@ -55,8 +55,8 @@ def _exchanged(request: TokenRequest, client: Client, auth_req_id: str) -> Grant
     if row is None or client.is_public or row.application_id != client.pk:
         return _Waiting(CibaCase.INVALID_ID)
     if row.confirmation and row.confirmation.get(KEY) != request.key:
-        # A stolen id is worthless without the key. A poll without the key is not recorded. Otherwise polls of an attacker would count as
-        # polls of the client, and the client would get `slow_down`.
+        # The id is bound to a key, so a stolen id is worthless without this key. A poll without the key is not recorded. Otherwise polls of
+        # an attacker would count as polls of the client, and the client would get `slow_down`.
         return _Waiting(CibaCase.WRONG_DPOP_KEY)
     if row.used_at is not None:
         _punish(row, request, client)

@@ -42,7 +42,7 @@ def create_profile(*, tenant_id: str, **columns: Any) -> TokenExchangeProfile:
 
 @unit_of_work
 def update_profile(*, tenant_id: str, profile_id: str, changes: dict[str, Any]) -> TokenExchangeProfile:
-    """Replace the named columns. Raises `NotFound`, `Invalid`, `AlreadyExists`."""
+    """Replace the columns in `changes`. Raises `NotFound`, `Invalid`, `AlreadyExists`."""
     profile = _locked(tenant_id, profile_id)
     _write(profile, changes)
     return profile

@@ -93,7 +93,7 @@ def prepare_key(tenant_id: str) -> SamlKey:
 
 
 def rotate_key(tenant_id: str) -> SamlKey:
-    """Make the published next certificate sign; the former certificate stays published. Raises `NoNextKey`."""
+    """Make the published next certificate the signing certificate; the former certificate stays published. Raises `NoNextKey`."""
     _rotate(tenant_id)
     _keys.forget(tenant_id)
     return SamlKey.objects.of(tenant_id).get(state=SamlKey.State.CURRENT)

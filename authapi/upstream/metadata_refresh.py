@@ -43,7 +43,8 @@ def due_metadata() -> list[int]:
 
 
 def refresh(row_id: int) -> bool:
-    """Fetch one document if it is still due; tell whether this call fetched it. Of concurrent calls, one fetches the document."""
+    """Fetch one document if it is still due; tell whether this call fetched it. If calls run concurrently, only one of them fetches the
+    document."""
     # The task of the worker has only the id of the row, so this query reads the rows of all tenants.
     due = of_running_tenants(ProviderMetadata.all_tenants.filter(pk=row_id, due_at__lte=timezone.now()))
     row = due.select_related("connection").first()

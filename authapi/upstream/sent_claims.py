@@ -104,7 +104,7 @@ def _each(sent: Mapping[str, Any]) -> Iterator[tuple[str, str | None, Any]]:
 
 
 def _rank(name: str | None, read: Collection[str]) -> int:
-    """Return the order in which a claim is stored, lowest first. `name` is None for a part that is a single value."""
+    """Return the rank of a claim. Claims with the lowest rank are stored first. `name` is None for a part that is a single value."""
     return 0 if name is None or name in ALWAYS_KEPT else 1 if name in read else 2
 
 

@@ -47,8 +47,8 @@ METADATA = Bounds(size=2 * 1024 * 1024, depth=40, elements=50_000, attributes=10
 def parse(raw: bytes, bounds: Bounds = MESSAGE) -> Element:
     """Return the root of a document in UTF-8.
 
-    Drops comments and processing instructions, so that every text is whole: `a<!-- -->b` becomes `ab`. Raises `XmlTooLarge`, `ForbiddenXml`
-    for every document type declaration, and `XmlMalformed`.
+    Drops comments and processing instructions, so that every text is whole: `a<!-- -->b` becomes `ab`. Raises `XmlTooLarge` and
+    `XmlMalformed`, and `ForbiddenXml` for every document type declaration.
     """
     if len(raw) > bounds.size:
         raise XmlTooLarge(f"The document has more than {bounds.size} bytes.")

@@ -85,5 +85,5 @@ def checked_smtp(host: str, port: int, *, is_tls: bool, seconds: float, own_name
 
 
 def smtp_tls(rules: OutboundRules | None = None) -> ssl.SSLContext:
-    """Return the TLS context for certificates of mail servers."""
+    """Return the TLS context that verifies the certificates of mail servers."""
     return tls_context(rules or OutboundRules(ca_file=settings.OUTBOUND_CA_FILE))

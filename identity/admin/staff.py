@@ -33,7 +33,7 @@ class StaffForm(ServiceForm):
 
     class Meta:
         model = Staff
-        fields = ()  # The fieldsets of the admin class list the fields.
+        fields = ()  # The fields are in `fieldsets` of the admin class.
         help_texts = {"is_active": "If this is off, the account cannot log in. Staff accounts cannot be deleted."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -240,11 +240,11 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
     # The page of a row
 
     def response_add(self, request: HttpRequest, obj: Row, post_url_continue: str | None = None) -> HttpResponse:
-        """Return the response with a message that names the row like the heading of its page."""
+        """Return the response with a message in which the row has the name from the heading of its page."""
         return super().response_add(request, self._named(obj), post_url_continue)
 
     def response_change(self, request: HttpRequest, obj: Row) -> HttpResponse:
-        """Return the response with a message that names the row like the heading of its page."""
+        """Return the response with a message in which the row has the name from the heading of its page."""
         return super().response_change(request, self._named(obj))
 
     def _named(self, row: Row) -> Row:

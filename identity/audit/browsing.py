@@ -27,7 +27,8 @@ _FIELDS = [Field(name, name) for name in _COLUMNS]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The filters of a list. An empty filter does not apply. `tenant_id` None selects all tenants and the platform."""
+    """The filters of a list. An empty filter does not apply. If `tenant_id` is None, entries of all tenants and of the platform are
+    selected."""
 
     tenant_id: str | None
     actor: str = ""

@@ -14,7 +14,7 @@ from django.apps import apps
 from django.db import models
 from django.db.models import Q
 
-# Names a member of a JSON column by its keys; empty for a column that is encrypted as a whole.
+# The keys that lead to a member of a JSON column; empty for a column that is encrypted as a whole.
 Pointer = tuple[str | int, ...]
 # Maps the pointer of each encrypted value of a row to its place: the text that was passed to the encryption as associated data.
 Places = Callable[[Any], Mapping[Pointer, str]]

@@ -29,7 +29,8 @@ from identity.search.expressions import SEPARATOR, Constant, IndexedText, IsNotT
 from identity.search.fields import INDEXED_TEXT
 from identity.search.queries import AllOf, AnyOf, Node, Not, Pattern
 
-# Up to this many users with a matching linked identity are listed by key, which uses an index. For more, a subquery checks each row.
+# If at most this many users have a matching linked identity, the condition contains their keys and uses an index. For more users, a
+# subquery checks each row.
 _MOST_LINKED = 1_000
 # An unescaped wildcard of LIKE.
 _MARKS = re.compile(r"(?<!\\)(?:\\\\)*[%_]")
@@ -91,7 +92,7 @@ class UserConditions:
 
 
 def is_selective(node: Node[Condition]) -> bool:
-    """Tell whether an index finds the rows that meet this condition, and these are only a few rows."""
+    """Tell whether an index finds the rows of this condition, and whether there are only a few such rows."""
     match node:
         case AllOf(parts):
             return any(is_selective(part) for part in parts)

@@ -27,9 +27,10 @@ from identity.services.jobs import send_after_commit, step_of, unfinished
 # Rows per transaction: a fraction of a second of work, which is the longest that other writers wait.
 CHUNK_ROWS = 200
 
-# Deletes up to this number of dependents of a locked row, in a fixed order. Returns the number of deleted rows, 0 if none is left.
+# A function that deletes up to the given number of dependents of a locked row, in a fixed order. It returns the number of deleted rows, 0
+# if none is left.
 Empty = Callable[[Any, int], int]
-# Counts the dependents of a row, under labels for users.
+# A function that counts the dependents of a row, under labels for users.
 Count = Callable[[Any], dict[str, int]]
 
 

@@ -32,9 +32,9 @@ class Pause:
     seconds: float
 
 
-# Processes the next chunk of a job whose row is locked. Returns False if no chunk is left.
+# A function that processes the next chunk of a job whose row is locked. It returns False if no chunk is left.
 Step = Callable[[Job], bool | Pause]
-# The work of a job outside the database (`has_effect_due`). A crash or a pause may repeat it.
+# A function that does the work of a job outside the database (`has_effect_due`). A crash or a pause may repeat the work.
 Effect = Callable[[Job], Pause | None]
 
 LEASE = timedelta(seconds=60)
@@ -70,7 +70,7 @@ def step_of(job_type: Job.Type, *, may_be_cancelled: bool = False) -> Callable[[
 def let_people_cancel(*job_types: Job.Type) -> None:
     """Allow staff to cancel jobs of these types.
 
-    Used for types whose steps only workers load, because the pages in web processes show whether a job can be canceled.
+    Used for types whose steps only workers load. Web processes do not load these steps, but their pages show whether a job can be canceled.
     """
     _cancellable.update(job_types)
 

@@ -41,7 +41,7 @@ def delivery_documents(deliveries: Sequence[Delivery]) -> list[dict[str, Any]]:
 
 
 def _streams_with_actions(deliveries: Sequence[Delivery]) -> set[str]:
-    """Return the ids of streams with an action, whose attempts have execution ids."""
+    """Return the ids of the streams that have an action. The attempts of these streams have execution ids."""
     if not deliveries:
         return set()
     streams = EventStream.objects.of(deliveries[0].tenant_id).filter(destination_type="action")

@@ -40,7 +40,7 @@ class Remote:
 
     @property
     def is_keyed_by_user_id(self) -> bool:
-        """Whether the correlation key is the user id, so that accounts without a user can be determined."""
+        """Whether the correlation key is the user id. With this key, accounts without a user can be determined."""
         return is_keyed_by_user_id(self.table)
 
     @contextmanager

@@ -243,7 +243,7 @@ def test_an_api_with_another_algorithm_gets_no_signing_secret(browser: Browser, 
     assert api.sealed_signing_secret == ""
 
 
-def test_a_new_secret_names_the_clients_that_lose_access(browser: Browser, tenant: Tenant, signed: ApiResource) -> None:
+def test_the_confirmation_of_a_new_secret_says_how_many_clients_lose_access(browser: Browser, tenant: Tenant, signed: ApiResource) -> None:
     def told() -> str:
         return str(browser.get(act(signed, "rotate-signing-secret")).context["explanation"])
 

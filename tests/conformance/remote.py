@@ -75,7 +75,7 @@ class RemoteTarget:
 
 
 def remote_target() -> RemoteTarget:
-    """Return the service that the environment names."""
+    """Return the service whose URL and credentials are in the environment variables."""
     names = (URL_VARIABLE, "CONFORMANCE_CLIENT_ID", "CONFORMANCE_CLIENT_SECRET")
     url, client_id, client_secret = (os.environ[name] for name in names)
     return RemoteTarget(url.rstrip("/"), client_id, client_secret)

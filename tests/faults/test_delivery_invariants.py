@@ -38,7 +38,7 @@ class History:
 
 @pytest.fixture
 def history(tenant: Tenant, tmp_path: Path) -> History:
-    """Three events of each of two users, delivered in order. The second event has a failed attempt, and the last is a dead letter."""
+    """Six events of two users, delivered in order. The second of the six has a failed attempt, and the last is a dead letter."""
     events = append_events(tenant, [*USERS] * 3)
     stream = make_stream(tenant, position=len(events))
     deliveries, lines = [], []
@@ -97,7 +97,7 @@ def _wrong_user(history: History) -> None:
 
 
 def _stale_fence(history: History) -> None:
-    # The worker of the first claim stored an outcome although its lease had expired. The worker of the second claim stored one, too.
+    # The worker of the first claim stored an outcome although its lease had expired. The worker of the second claim stored an outcome, too.
     Attempt.objects.filter(delivery=history.deliveries[1], number=1).update(outcome="delivered")
 
 

@@ -40,7 +40,7 @@ def test_the_name_of_a_field_is_its_path_or_the_name_in_the_request() -> None:
         ([{"name": "user_metadata"}], True, "A CSV export shows metadata only by its path, such as app_metadata.plan", "fields[0]"),
     ],
 )
-def test_the_refusal_of_an_invalid_field_names_the_position_of_the_field(
+def test_the_refusal_of_an_invalid_field_contains_the_position_of_the_field(
     asked: list[dict[str, str]], is_table: bool, reason: str, path: str
 ) -> None:
     with pytest.raises(InvalidFields) as refused:

@@ -52,7 +52,8 @@ def collected(copy: Path, tests: Sequence[str], load: Callable[[], object] = lam
         _be_the_collector(copy, tests, theirs, load)
     theirs.close()
     try:
-        # Wait until the process has imported the modules. A mutant that was planted in the copy earlier would be imported, too.
+        # Wait until the process has imported the modules. If a mutant were planted in the copy before that, the process would import the
+        # mutant, too.
         ours.recv()
         yield CollectedTests(ours)
     finally:

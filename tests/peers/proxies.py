@@ -43,7 +43,8 @@ class Ports:
 
 def _nginx(ports: Ports, options: str) -> tuple[str, list[str]]:
     places = "".join(f"{name}_temp_path {ports.directory}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    # If nginx runs as root, its workers run as another user by default, and this user cannot enter the directory. So they run as root, too.
+    # If nginx runs as root, its workers run as another user by default, and this user cannot enter the directory. So the configuration lets
+    # the workers run as root, too.
     user = "user root;" if os.geteuid() == 0 else ""
     return (
         f"""{user} daemon off; worker_processes 1; pid {ports.directory}/pid; error_log {ports.directory}/errors;

@@ -42,7 +42,7 @@ DEPLOY = ROOT / "deploy"
 UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir() if path.suffix in {".service", ".target"})
 NGINX = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 JUDGES = PLACE / "python" / "bin"
-# The `--threshold` of systemd-analyze, which is ten times the highest allowed exposure level. So a unit may have the level 2.0 of 10.
+# The value of `--threshold` for systemd-analyze: ten times the highest allowed exposure level. So a unit may have at most level 2.0 of 10.
 MOST_EXPOSED = 20
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")

@@ -41,7 +41,7 @@ def join(company: Organization, user: User) -> None:
     publish(company.tenant_id)
 
 
-def test_an_event_names_its_entities_with_links_and_ids_to_copy(visit: Callable[[str], Page], tenant: Tenant, user: User) -> None:
+def test_an_event_shows_its_entities_with_links_and_ids_to_copy(visit: Callable[[str], Page], tenant: Tenant, user: User) -> None:
     company = make_organization(tenant, "engines", display_name="Analytical Engines")
     number_tenant(tenant.pk)
     page = connected(visit(LIVE))

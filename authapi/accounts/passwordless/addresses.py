@@ -18,7 +18,7 @@ _is_email = EmailValidator()
 
 
 class Channel(StrEnum):
-    """The medium of a message. The value is the strategy of the connections that use it."""
+    """The medium of a message. The value is the strategy of the connections that use this medium."""
 
     EMAIL = "email"
     SMS = "sms"

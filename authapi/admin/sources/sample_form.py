@@ -28,7 +28,7 @@ _FORMATS = (("", "Not specified"), (PERSISTENT, "Persistent"), (EMAIL_FORMAT, "E
 
 
 class AttributesField(RowsField):
-    """Rows with the name of an attribute and one value. An attribute with several values has a row for each."""
+    """Rows, each with the name of an attribute and one value. An attribute with several values has a row for each value."""
 
     def __init__(self, **options: Any) -> None:
         columns = (Column("claim", "Claim", longest=_LONGEST_NAME), Column("value", "Value", longest=_LONGEST_VALUE))
@@ -68,7 +68,7 @@ def _texts_in(given: Any) -> list[str] | None:
 
 
 class SampleForm(forms.Form):
-    """Claims of a provider. Subclasses have the fields of a protocol, with the names of the parts of `sent_claims`."""
+    """Claims of a provider. Each subclass has the fields for one protocol. Each field has the name of a part of `sent_claims`."""
 
     # The field that shows why a login with the claims would fail.
     error_field: ClassVar[str]

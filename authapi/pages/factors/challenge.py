@@ -69,7 +69,7 @@ class _Visit:
         return with_parameters(PAGES[Step.SECOND_FACTOR], {HANDLE: self.handle})
 
     def way(self, named: str) -> Way | None:
-        """Return the way of this name, otherwise the default way."""
+        """Return the way with this name. If no way has this name, return the default way."""
         return next((way for way in self.ways if way.name == named), None) or first_of(self.ways)
 
 
@@ -196,7 +196,7 @@ def _fields(visit: _Visit, way: Way) -> list[Field]:
 
 
 def _days_to_remember(visit: _Visit) -> int:
-    """Return the days for which the user may choose to skip the factor in this browser; 0 if the page offers no choice.
+    """Return for how many days the user may choose to skip the factor in this browser; 0 if the page offers no choice.
 
     There is no choice if the tenant has turned off remembered browsers. There is also no choice if the policy is `NEW_DEVICE`: the service
     then remembers every browser without asking.

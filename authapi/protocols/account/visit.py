@@ -28,7 +28,8 @@ from identity.models import User
 
 
 class Proof(Enum):
-    """When a section requires a new proof (a login a few minutes ago at most): never, before changes, or also before it is shown."""
+    """When a section requires a new proof (a login that is at most a few minutes old): never, before changes, or also before it is
+    shown."""
 
     NONE = auto()
     ACTS = auto()

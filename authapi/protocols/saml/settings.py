@@ -79,12 +79,12 @@ class SamlSettings:
 
     @property
     def requires_signed_requests(self) -> bool:
-        """Whether requests must be signed: only if the application has registered a certificate that verifies them."""
+        """Whether requests must be signed. They must be signed if the application has registered a certificate that verifies them."""
         return bool(self.signing_certificates)
 
     @property
     def allows_sha1(self) -> bool:
-        """Whether the application may send SHA-1 signatures: only if its settings select SHA-1."""
+        """Whether the application may send SHA-1 signatures. It may if its settings select SHA-1."""
         return SIGNATURE_NAMES[self.signature] == RSA_SHA1 or DIGEST_NAMES[self.digest] == SHA1
 
     @property

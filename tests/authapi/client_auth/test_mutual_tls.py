@@ -176,7 +176,7 @@ def test_the_alias_host_of_the_edge_answers_like_the_domain_itself(tenant: Tenan
     assert ask(tenant, registered, forwarded(key, certificate()), host=f"mtls.{tenant.pk}.example.test").status == 200
 
 
-def test_discovery_names_no_alias_host_if_there_is_no_edge(tenant: Tenant) -> None:
+def test_discovery_contains_no_alias_host_if_there_is_no_edge(tenant: Tenant) -> None:
     assert mtls.discovery_members(host_of(tenant), {}) == {}
 
 

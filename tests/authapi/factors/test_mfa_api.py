@@ -103,7 +103,7 @@ def told(answer: Received) -> tuple[int, Any]:
     return answer.status, answer.json()
 
 
-def test_a_password_alone_gets_no_token_and_the_answer_lists_usable_factors(shop: Shop) -> None:
+def test_a_password_alone_gets_no_token_but_the_list_of_usable_factors(shop: Shop) -> None:
     refused = shop.password(scope="openid")
     assert refused.status == 403
     assert refused.json() | {"mfa_token": ""} == {
@@ -252,7 +252,7 @@ def test_invalid_tokens_are_refused(shop: Shop, token: str) -> None:
         assert shop.call(method, path, token, {"authenticator_types": ["otp"]} if method == "POST" else None).status == 401
 
 
-def test_a_challenge_names_the_type_of_factor_and_reports_a_missing_factor(shop: Shop) -> None:
+def test_a_challenge_contains_the_type_of_factor_and_reports_a_missing_factor(shop: Shop) -> None:
     assert shop.challenge(shop.waiting()).json()["error"] == "association_required"
     shop.enroll_app()
     token = shop.waiting()

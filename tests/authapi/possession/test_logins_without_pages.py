@@ -1,4 +1,5 @@
-"""The otp and password grants with proofs of possession. A proof binds the tokens. A request without a required proof uses up no code."""
+"""Grants for one-time codes and passwords, used with proofs of possession. A proof binds the tokens. A request without a required proof
+uses up no code."""
 
 from __future__ import annotations
 

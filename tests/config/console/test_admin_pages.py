@@ -151,7 +151,7 @@ def test_no_form_has_a_date_widget_of_django(operator: Client) -> None:
     assert found == []
 
 
-def test_the_navigation_lists_every_model_and_every_page_once() -> None:
+def test_the_navigation_contains_every_model_and_every_page_once() -> None:
     named = [label for labels in NAVIGATION.values() for label in labels]
 
     assert sorted(named) == sorted([*(model._meta.label_lower for model in MODELS), *(page.label for page in site.pages)])

@@ -48,7 +48,7 @@ def test_the_page_of_each_row_begins_with_the_name_of_the_row(operator: Client, 
     assert (headless, named_by_key) == ([], [])
 
 
-def test_breadcrumbs_name_each_list_as_the_navigation_does(operator: Client, rows: Rows) -> None:
+def test_each_list_has_the_same_name_in_breadcrumbs_and_navigation(operator: Client, rows: Rows) -> None:
     wrong = {}
     for label, title in NAMES.items():
         model = next((each for each in site._registry if each._meta.label_lower == label), None)

@@ -49,7 +49,8 @@ def test_oidcc_idtoken_rs256(provider: Provider) -> None:
 
 
 def test_oidcc_idtoken_unsigned(provider: Provider) -> None:
-    """The suite requires unsigned id tokens if the document lists `none`. Our document does not list `none`. Clients get no such tokens."""
+    """The suite requires unsigned id tokens if the metadata contains `none`. Our metadata does not, so clients get only signed id
+    tokens."""
     assert "none" not in provider.metadata["id_token_signing_alg_values_supported"]
     with pytest.raises(Invalid):
         create_client(tenant_id=provider.tenant.pk, name="Unsigned", algorithm="none")

@@ -16,7 +16,7 @@ from tests.events.stream.fake_log import SEALER, FakeLog, OpenStream, run_story,
 
 
 class SlowLog(FakeLog):
-    """Answers when the test requests it, and counts the waiting calls."""
+    """Answers only after the test has set `may_answer`, and counts the waiting calls."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The TTL cache: its maximum size, and the maximum age of its answers, which starts when the load starts."""
+"""The TTL cache: its maximum size, and the maximum age of its answers. The age of an answer starts when its load starts."""
 
 from __future__ import annotations
 

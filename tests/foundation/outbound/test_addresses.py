@@ -108,7 +108,7 @@ def test_the_address_next_to_a_special_purpose_range_is_allowed(address: str) ->
 
 @pytest.mark.parametrize("address", ["192.0.0.192", "10.0.0.1", "::1", "::ffff:169.254.169.254", "2001:4:112::1", "fec0::1", "fd00::1"])
 def test_the_address_tables_of_python_do_not_decide_whether_an_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Patch releases of Python differ in the ranges that they call global. In the worst case, every range is global.
+    # Patch releases of Python differ in the ranges that they call global. The test assumes the worst case: every range is global.
     for kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
         monkeypatch.setattr(kind, "is_global", property(lambda _address: True))
         for name in ("is_private", "is_reserved", "is_multicast", "is_unspecified", "is_loopback", "is_link_local"):

@@ -90,7 +90,7 @@ class TestSwitches:
         assert list(saved(browser, oidc, **OIDC, **{name: "maybe"})) == [name]
         assert getattr(now(oidc), name) == {"active": True}
 
-    def test_a_change_of_the_switch_keeps_the_other_members_and_the_form_names_them(
+    def test_a_change_of_the_switch_keeps_the_other_members_and_the_form_shows_them(
         self, browser: Client, oidc: Connection, name: str
     ) -> None:
         stored(oidc, **{name: {"active": True, "cross_app_access": {"active": True}}})

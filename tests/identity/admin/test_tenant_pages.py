@@ -1,4 +1,5 @@
-"""Tenants and domains in the admin. Platform operators change tenants and domains. Tenant admins only see those of their own tenant."""
+"""Tenants and domains in the admin. Platform operators change tenants and domains. Tenant admins can only see their own tenant and its
+domains."""
 
 from __future__ import annotations
 

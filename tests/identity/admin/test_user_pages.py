@@ -187,7 +187,7 @@ def test_a_selected_user_is_blocked_and_an_event_is_recorded(browser: Client, us
     assert events_of(user) == ["user.created", "user.updated"]
 
 
-def test_the_page_of_a_user_names_linked_users_and_refuses_an_unknown_user(browser: Client, user: User) -> None:
+def test_the_page_of_a_user_shows_linked_users_and_refuses_an_unknown_user(browser: Client, user: User) -> None:
     second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
 
     assert "does not exist" in browser.post(action(user, "link"), {"secondary": "database|nobody"}).content.decode()

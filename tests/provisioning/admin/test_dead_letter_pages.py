@@ -142,7 +142,7 @@ def test_an_action_without_its_permission_gets_403_and_has_no_button(
     assert letter.state == "open"
 
 
-def test_without_permission_pages_get_403_and_columns_are_missing(
+def test_pages_get_403_and_columns_are_missing_without_their_permission(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder, lacks: Any
 ) -> None:
     (letter,) = bury(tenant, stream, recorder, "user:a")
@@ -185,7 +185,9 @@ def test_a_forced_redelivery_is_refused_without_its_permission(
 # Other tenants
 
 
-def test_kinds_exports_and_jobs_of_another_tenant_are_not_found(browser: Client, stream: EventStream, recorder: Recorder) -> None:
+def test_exports_jobs_and_kinds_of_failure_of_another_tenant_are_not_found(
+    browser: Client, stream: EventStream, recorder: Recorder
+) -> None:
     other = new_tenant("other")
     strange = make_stream(other)
     (letter,) = bury(other, strange, recorder, "user:stranger", text="strange refusal")
@@ -312,7 +314,7 @@ def test_a_bulk_decision_requires_a_confirmation(
     assert last_note(staff).reason == "by hand"
 
 
-def test_kinds_of_failure_count_dead_letters_of_all_users_and_link_to_them(
+def test_a_kind_of_failure_shows_the_number_of_its_dead_letters_and_links_to_them(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letters = bury(tenant, stream, recorder, "user:a", "user:b", "user:a", text="value 17 is too long")

@@ -134,7 +134,7 @@ def bound(action: Action, name: str, *, is_enabled: bool = True) -> EventStream:
         ("https://other.example.test/v2", "", ""),
     ],
 )
-def test_a_warning_names_two_streams_that_write_to_one_server_for_the_same_connections(
+def test_two_streams_that_write_to_one_server_for_the_same_connections_cause_a_warning(
     api: Management, tenant: Tenant, base_url: str, connections: str, said: str
 ) -> None:
     first = bound(scim(tenant, "a", connections="people,staff"), "first")

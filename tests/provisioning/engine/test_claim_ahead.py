@@ -163,7 +163,7 @@ def test_a_claim_in_advance_is_either_used_or_given_back(
         assert not _is_leased(stream, "user:d")
         assert _delivery(stream, "user:d").attempts == 0
     else:
-        # During the next run, the delivery of this run has used one attempt, and no further delivery is claimed in advance.
+        # `look` ran during the delivery of `user:d`. This delivery had used one attempt, and the next delivery was not claimed in advance.
         assert seen == [(False, 1)]
         assert {key for key, _, _ in destination.taken} == set(KEYS)
     _assert_books_agree(stream)

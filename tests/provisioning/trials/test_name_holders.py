@@ -43,7 +43,7 @@ def test_no_note_is_shown_if_no_other_account_has_the_name(action: Action, anna:
 
 
 @pytest.mark.parametrize("external_id", ["database|stranger", None])
-def test_a_dry_run_predicts_that_a_create_with_a_taken_name_fails(
+def test_a_dry_run_predicts_that_creating_a_user_with_a_taken_name_fails(
     action: Action, anna: User, server: RealServer, external_id: str | None
 ) -> None:
     holder = server.add(userName=NAME.upper(), **({"externalId": external_id} if external_id else {}))
@@ -60,7 +60,9 @@ def test_a_dry_run_predicts_that_a_create_with_a_taken_name_fails(
     assert server.users() == [holder]
 
 
-def test_a_dry_run_predicts_that_a_create_adopts_an_account(make_action: Callable[..., Action], anna: User, server: RealServer) -> None:
+def test_a_dry_run_predicts_that_an_existing_account_is_taken_over(
+    make_action: Callable[..., Action], anna: User, server: RealServer
+) -> None:
     action = make_action(server.base_url, options={"adopt_on_conflict": True})
     holder = server.add(userName=NAME)
     dry = run(action, anna, dry_run=True)
@@ -141,7 +143,7 @@ def test_no_request_is_sent_without_secrets(tenant: Tenant, anna: User) -> None:
     assert notes(ActionFactory.create(tenant_id=tenant.pk, name="empty", template="scim-user-provisioning"), anna) == ()
 
 
-def test_a_preview_over_the_management_interface_names_omitted_values_and_the_server_response(
+def test_a_preview_over_the_management_interface_shows_omitted_values_and_the_server_response(
     tenant: Tenant, action: Action, anna: User, server: RealServer
 ) -> None:
     server.add(userName=NAME, externalId="database|stranger")

@@ -47,7 +47,7 @@ class Ending:
 
 @tenant_page("logout", methods=("GET",))
 def plain_logout(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """`/v2/logout`: end the session of this browser, and redirect to a URL that the client (or the tenant, without a client) allows.
+    """`/v2/logout`: end the session of this browser, and redirect to a URL that the client (or, without a client, the tenant) allows.
 
     By the contract, every GET ends the session, even a request for an image that another page contains. This service is stricter: it ends
     the session at once only for a navigation, and otherwise asks the user first.

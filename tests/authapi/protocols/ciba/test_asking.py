@@ -161,7 +161,7 @@ def test_the_waiting_requests_of_a_user_and_of_an_application_are_limited(center
     assert center.start(login_hint=center.hint(sub=eve.user_id)).status == 429
 
 
-def test_the_refusal_names_what_is_missing_to_notify_the_user(center: CallCenter, settings: Any) -> None:
+def test_the_refusal_says_what_is_missing_to_notify_the_user(center: CallCenter, settings: Any) -> None:
     update_user(tenant_id=center.tenant.pk, user_id=center.user.user_id, changes={"email_verified": False})
     assert "no verified e-mail address" in center.start().json()["error_description"]
     client_settings = {"async_approval_notification_channels": ["guardian-push"]}

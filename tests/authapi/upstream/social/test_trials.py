@@ -80,7 +80,7 @@ def test_an_answer_of_another_protocol_makes_the_test_login_fail(at: Begin, staf
     assert "but the connection uses another protocol" in shown(staff, login.connection)
 
 
-def test_the_page_names_the_callback_and_what_is_missing(tenant: Tenant, staff: AdminBrowser) -> None:
+def test_the_page_shows_the_callback_and_what_is_missing(tenant: Tenant, staff: AdminBrowser) -> None:
     connection = create_connection(tenant_id=tenant.pk, name="github", strategy="github")
     content = shown(staff, connection)
     assert f"http://{tenant.pk}.example.test/login/callback" in content
