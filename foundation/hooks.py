@@ -11,23 +11,24 @@ from typing import Any
 from django.db import models
 from django.dispatch import Signal
 
-# Sent by managers that write several rows in one statement, inside the transaction: `sender` is the model, `keys` are the keys of the rows.
+# Managers that write several rows in one statement send this signal, inside the transaction. `sender` is the model, `keys` are the keys of
+# the rows.
 rows_changed = Signal()
-# Sent after the commit that created a job: `job_id`. A receiver can notify a worker; otherwise the sweep finds the job.
+# Sent with `job_id` after the commit that created the job. A receiver can notify a worker; otherwise the sweep finds the job.
 job_waits = Signal()
-# Sent after a commit that leaves work: `task`, the name of a Celery task, and `arguments`, texts. Receivers may lose the task.
+# Sent after a commit that leaves work, with `task` (the name of a Celery task) and `arguments` (texts). Receivers may lose the task.
 work_waits = Signal()
-# Sent inside the transaction that sets a password: `user`, and `is_first`, whether the user had no password before.
+# Sent inside the transaction that sets a password, with `user` and `is_first` (whether the user had no password before).
 password_changed = Signal()
-# Sent inside the transaction that changes a user: `user`, and `changed`, a set of "blocked" and "email". A first address, and an address
-# that differs from the former address only in case, are not in `changed`: the person is still the same. `former_email` is the address that
-# receives a mail about the change. It is empty if the address did not change, and in an import.
+# Sent inside the transaction that changes a user, with `user` and `changed` (a set that can contain "blocked" and "email"). A first
+# address, and an address that differs from the former address only in case, are not in `changed`: the person is still the same.
+# `former_email` is the address that receives a mail about the change. It is empty if the address did not change, and in an import.
 account_changed = Signal()
-# Sent inside the transaction that adds an entry to the audit log: `entry`, and `row`, the changed row or None.
+# Sent inside the transaction that adds an entry to the audit log, with `entry` and `row` (the changed row or None).
 audit_noted = Signal()
-# Sent at the end of the outermost unit of work, inside its transaction: `result`, the return value of the unit of work.
+# Sent at the end of the outermost unit of work, inside its transaction, with `result` (the return value of the unit of work).
 work_ends = Signal()
-# Sent at the end of a `changes_together` block, inside its transaction: `changes`, the collected changes in order.
+# Sent at the end of a `changes_together` block, inside its transaction, with `changes` (the collected changes in order).
 changes_released = Signal()
 
 
@@ -150,6 +151,6 @@ class TenantLooks:
 
 tenant_looks = TenantLooks()
 
-# Sent inside the transaction that changes the second factors or passkeys of a user: `user`; `removed`, a set of kinds; and `is_by_user`,
-# whether the user made the change.
+# Sent inside the transaction that changes the second factors or passkeys of a user, with `user`, `removed` (a set of kinds) and
+# `is_by_user` (whether the user made the change).
 factors_changed = Signal()

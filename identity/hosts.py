@@ -90,7 +90,7 @@ def resolve_host(authority: str) -> HostMatch | None:
     """Return the tenant of `authority` (a Host header), or None if no tenant has that host.
 
     Only verified domains match, with or without the prefix `mtls.`. `localhost` and loopback addresses belong to the tenant that
-    `LOCALHOST_TENANT` names. Results are cached for one second per process, so a change takes effect with that delay. Reads the
+    `LOCALHOST_TENANT` names. Results are cached for one second per process, so a change takes effect after at most one second. Reads the
     database on a miss.
     """
     # No registered host is longer than this limit. The check keeps long names out of the cache.

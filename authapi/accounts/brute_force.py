@@ -87,13 +87,14 @@ def held_count(connection: Connection, identifier: str, ip: str) -> Count | None
 
 
 def counted_address(ip: str) -> str:
-    """Return the counting key of an IP address: the IPv4 address itself, or the /64 of an IPv6 address. Empty for an invalid IP address."""
+    """Return the key under which an IP address is counted: the IPv4 address, or the /64 of an IPv6 address; empty for an invalid IP
+    address."""
     return customer_of(keys_of(ip)) if parsed_address(ip) is not None else ""
 
 
 def lift_blocks(*, tenant_id: str, identifier: str | None = None, user: User | None = None) -> int:
-    """Delete the counts of an identifier or, with `user`, of all identifiers of this user, for every IP address. Return the number of
-    deleted counts."""
+    """Delete the counts of an identifier or, with `user`, of all identifiers of this user. Counts of every IP address are deleted. Return
+    the number of deleted counts."""
     return _counts_of(tenant_id, identifier=identifier, user=user).delete()[0]
 
 

@@ -290,7 +290,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
         return super().response_add(request, obj, post_url_continue)
 
     def secret_page(self, request: HttpRequest, client: Client, secret: str) -> HttpResponse:
-        """Return the page that shows a secret. No redirect: it would require storing the secret until the next request."""
+        """Return the page that shows a secret. Does not redirect, because the secret would have to be stored until the next request."""
         context = {
             **self.admin_site.each_context(request),
             "title": f"Secret of {client}",

@@ -19,7 +19,7 @@ SERVED_ADDONS = frozenset({"samlp", "wsfed"})
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),
-    # Users name their organization. No page finds an organization by email address.
+    # Users enter the name of their organization. No page finds an organization by email address.
     "organization_discovery_methods": (None, ["organization_name"]),
     # No page asks users to confirm a callback, so only `true` (skip the confirmation) describes the actual behavior.
     "skip_non_verifiable_callback_uri_confirmation_prompt": (None, True),

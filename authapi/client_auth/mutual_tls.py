@@ -19,7 +19,7 @@ SELF_SIGNED = "self_signed_tls_client_auth"
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the certificate together with the client id that the body contains. None if one of the two is missing."""
+    """Return the certificate together with the client id that the body contains. Return None if one of the two is missing."""
     certificate, client_id = certificate_of(request), request.text("client_id")
     if certificate is None or client_id is None:
         return None

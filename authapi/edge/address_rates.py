@@ -34,7 +34,7 @@ class AddressRates:
         self._sketches: dict[int, Sketch] = {}
 
     def look(self, keys: tuple[AddressKey, ...]) -> Rate | None:
-        """Return the remaining rate according to the counts of this process. None without keys. Counts nothing."""
+        """Return the remaining rate according to the counts of this process, or None without keys. Does not count a request."""
         return self._decided([self._window(key).rate(self._sketch().read(key.name)) for key in keys])
 
     def is_over(self, keys: tuple[AddressKey, ...]) -> bool:
@@ -43,7 +43,7 @@ class AddressRates:
         return rate is not None and rate.remaining == 0 and self._is_on()
 
     def count(self, keys: tuple[AddressKey, ...]) -> Rate | None:
-        """Count a request and return the remaining rate. None without keys. May call Redis, for at most 200 ms."""
+        """Count a request and return the remaining rate, or None without keys. May call Redis, for at most 200 ms."""
         return self._decided([self._count_one(key) for key in keys]) if self._is_on() else self.look(keys)
 
     async def count_async(self, keys: tuple[AddressKey, ...]) -> Rate | None:

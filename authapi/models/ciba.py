@@ -14,7 +14,7 @@ class CibaRequest(Issued):
     """One request of a client to one user (OpenID CIBA Core 1.0). `auth_req_id` and `link_digest` contain digests.
 
     `audience` and `scope` are the requested values, and after the approval the granted values. `last_checked` is the time of the client's
-    last poll. A row is kept after its end, so that late polls get a clear answer.
+    last poll. A row is kept after its request has ended, so that late polls get a clear answer.
     """
 
     class Status(models.TextChoices):

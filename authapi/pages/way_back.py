@@ -18,7 +18,7 @@ from authapi.pages.application_link import ApplicationLink, application_link
 from identity.hosts import HostMatch
 from identity.models import Organization
 
-# Texts of the upstream system that applications compare: the link was used before, or it has expired.
+# Applications compare these texts of the upstream system. They mean that the link was used before, or that it has expired.
 _USED, _EXPIRED = "This URL can be used only once", "Access expired."
 
 

@@ -41,7 +41,7 @@ class UnknownKey(LookupError):
 
 @dataclass(frozen=True)
 class PublicKey:
-    """A public key that verifies tokens: its id, modulus and exponent. Hashable, unlike the imported key."""
+    """A public key that verifies tokens: its id, modulus and exponent. This object is hashable; the imported key is not."""
 
     kid: str
     n: str

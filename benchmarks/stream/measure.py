@@ -55,7 +55,7 @@ class Run:
 
     @property
     def shapes(self) -> tuple[Shape, Shape]:
-        """One channel with all streams, and enough tenants for eight streams each."""
+        """The two shapes: one channel with all streams, and many channels with eight streams each."""
         return Shape(1, self.sizes.streams), Shape(self.sizes.streams // _PER_TENANT, _PER_TENANT)
 
     def ours(self) -> dict[str, Starter]:

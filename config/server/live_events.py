@@ -50,7 +50,7 @@ async def live_events(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def watcher_of(tenant_id: str, cookie: str) -> Watcher:
-    """Return the member of staff with these cookies who may watch this tenant.
+    """Return the staff account of the session in these cookies, if the account may watch this tenant.
 
     Raises `Refused`: 401 without a session that may enter the admin, 403 without the permission, 404 if the admin shows another tenant.
     """

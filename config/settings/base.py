@@ -292,7 +292,7 @@ BREAKER_PROBE_SECONDS = env.number(
 DELETIONS_BY_NAME_PER_HOUR = env.integer(
     "DELETIONS_BY_NAME_PER_HOUR",
     5,
-    "Deletions per stream and hour of accounts that were matched by userName only; one more holds the stream.",
+    "Maximum deletions of accounts that were matched by userName only, per stream and hour; one more deletion holds the stream.",
 )
 HOLD_MAX_SECONDS = env.number("HOLD_MAX_SECONDS", 604800.0, "Time on hold after which waiting deliveries become dead letters.", minimum=1)
 DEAD_LETTER_ALERT_FIRST = env.flag(

@@ -223,7 +223,8 @@ class Tail:
 
 
 def chosen_types(wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the event types that match the given names and patterns. Raises `InvalidOptions` with similar names for an unknown name."""
+    """Return the event types that match the given names and patterns. For an unknown name, raises `InvalidOptions` with a list of similar
+    names."""
     chosen: dict[str, None] = {}
     complaints = []
     for name in wanted:

@@ -140,7 +140,7 @@ def _drop_chunk(tenant_id: str, last: int) -> tuple[int, int] | None:
         cursor.execute(_LOCK, values)
         if not cursor.fetchone()[0]:
             return None
-        # Read the floor in a separate statement after the lock, so that it is the floor that the previous run has committed.
+        # Read the floor in a separate statement, after the lock is taken: then the floor is the one that the previous run has committed.
         cursor.execute(_FLOOR, values)
         row = cursor.fetchone()
         if row is None or row[0] >= last:

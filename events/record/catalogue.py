@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Reference:
-    """A column that refers to a row of another table, and the columns of that row that documents show."""
+    """A column that refers to a row of another table. `columns` are the columns of this row that documents show."""
 
     column: str
     table: str

@@ -98,7 +98,7 @@ class ValuesField(ShapedJSONField):
         return data if isinstance(data, Rows) else super().bound_data(data, initial)
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the entered rows, or text: JSON of a stored value, or the text that was sent."""
+        """Return the entered rows. Without rows, return the text that was sent, or the JSON text of a stored value."""
         return value if isinstance(value, Rows) else super().prepare_value(value)
 
     def _read(self, key: str, text: str) -> Any:

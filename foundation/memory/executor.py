@@ -21,8 +21,8 @@ Result = TypeVar("Result")
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-# Signing releases the interpreter lock, so each core gets a thread, plus one thread that waits for Redis or the database. More threads
-# only contend for the lock: with four more threads, a process issued a tenth fewer tokens.
+# Signing releases the interpreter lock, so there is one thread per core, and one more thread that waits for Redis or the database.
+# More threads only contend for the lock: with four more threads, a process issued a tenth fewer tokens.
 _THREADS = (os.cpu_count() or 1) + 1
 
 

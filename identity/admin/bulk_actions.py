@@ -105,7 +105,7 @@ def _tenant_of(request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct) -
 
 
 def _has_grown(form: BulkForm, count: int) -> bool:
-    """Tell whether many more rows match than the confirmation page showed, and add an error with the new number."""
+    """Tell whether many more rows match than the confirmation page showed. If so, add an error with the new number."""
     shown = form.cleaned_data["shown"]
     if count <= shown + max(_FEW, shown // _FEW):
         return False
@@ -114,7 +114,7 @@ def _has_grown(form: BulkForm, count: int) -> bool:
 
 
 def _do_at_once(model_admin: Any, request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct) -> None:
-    """Run the action on each row in its own transaction, and add messages with the number of successes and the refusals."""
+    """Run the action on each row in its own transaction, and add messages with the number of successes and with the first refusals."""
     count, refused = 0, []
     for row in rows[: AT_ONCE + _FEW]:
         text = model_admin.heading_of(row)

@@ -346,7 +346,7 @@ class ReadOnlyAdmin(TenantScopedAdmin[Row]):
         return [(title, options) for title, options in named if options["fields"]]
 
     def _value_of(self, row: Row, name: str) -> Any:
-        """Return the value of a column, or what the page shows in a computed field."""
+        """Return the value of a column, or the text that the page shows in a computed field."""
         return getattr(row, name) if hasattr(row, name) else getattr(self, name)(row).strip("-\N{EN DASH}")
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""A dry run of a redelivery: the request that would be sent, and the current state on the server. Only reads."""
+"""A dry run of a redelivery: the request that would be sent, and the current state on the server. It sends only read requests."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _MAX_FIELDS = 16
 
 
 class RunLog:
-    """Collects lines with level, message and fields. Never raises an exception, because a delivery must not fail because of a log line."""
+    """Collects lines with level, message and fields. Never raises an exception: a log line must not make a delivery fail."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask

@@ -141,7 +141,7 @@ def test_a_client_without_authentication_cannot_push(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
 
-def test_a_tenant_with_the_setting_off_refuses_pushed_requests(pusher: Pusher) -> None:
+def test_a_tenant_that_has_switched_pushed_requests_off_refuses_them(pusher: Pusher) -> None:
     update_tenant_settings(tenant_id=pusher.tenant.pk, changes={"pushed_authorization_requests_supported": False})
     forget_all()
     answer = pusher.push()

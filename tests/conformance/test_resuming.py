@@ -37,7 +37,7 @@ def test_a_stream_from_any_offset_starts_with_the_event_after_the_offset(target:
 
 
 @pytest.mark.transport
-def test_clients_that_resume_after_a_cut_at_any_byte_read_exactly_the_log(target: Target) -> None:
+def test_clients_that_resume_after_a_cut_at_any_byte_receive_exactly_the_log(target: Target) -> None:
     with target.subscribe() as stream:
         start = stream.opened().id
         ids = target.write(*_some(5))

@@ -1,4 +1,5 @@
-"""Clients of a pruned log. They get 410 with the earliest cursor, or the end of the stream, and never a gap."""
+"""Clients of a pruned log. A request gets 410 with the earliest cursor, or the stream ends. No client reads events with a gap between
+them."""
 
 from __future__ import annotations
 

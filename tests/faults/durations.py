@@ -29,7 +29,7 @@ SECONDS = {
     "test_streams_and_requests_continue_over_a_slow_link_to_the_database": 35.0,
     "test_streams_and_requests_continue_while_redis_refuses_every_write": 15.0,
     "test_streams_keep_their_position_while_the_database_restarts_crashes_freezes_or_is_cut_off": 20.0,
-    "test_subscribers_that_disconnect_at_random_read_exactly_the_log": 25.0,
+    "test_subscribers_that_disconnect_at_random_receive_exactly_the_log": 25.0,
     "test_the_deletion_of_an_organization_and_a_group_resumes_after_a_kill": 20.0,
     "test_two_hundred_streams_continue_after_many_restarts": 30.0,
     "test_without_hints_no_event_is_lost_and_polling_limits_the_delay": 20.0,

@@ -19,7 +19,7 @@ from tests.faults.world import World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
 
-def test_subscribers_that_disconnect_at_random_read_exactly_the_log(world: World, following: Following) -> None:
+def test_subscribers_that_disconnect_at_random_receive_exactly_the_log(world: World, following: Following) -> None:
     tenant, other = world.tenant(), world.tenant()
     with world.two_webs() as webs, Proxy(*(web.address for web in webs)) as balancer:
         with world.writers(tenant, 2, think=0.005) as writers, world.writers(other, 1) as elsewhere:

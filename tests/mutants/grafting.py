@@ -36,7 +36,7 @@ def graft_of(file: Path, original: str, changed: str) -> Graft | None:
 class LoadedFunctions:
     """Every function of this process, by file and qualified name.
 
-    `called` contains the code that ran during the imports. A change of this code requires a new import, because it must run again.
+    `called` contains the code that ran during the imports. A change of this code requires a new import, because the code must run again.
     """
 
     def __init__(self, root: Path, called: Set[CodeType]) -> None:

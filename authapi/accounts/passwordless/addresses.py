@@ -55,7 +55,7 @@ class AddressOdd(ValueError):
 
 
 def channel_of(connection: Connection) -> Channel | None:
-    """Return the medium of the codes of a connection. None if its users do not log in with codes."""
+    """Return the medium of the codes of a connection, or None if its users do not log in with codes."""
     return Channel(connection.strategy) if connection.strategy in list(Channel) else None
 
 

@@ -26,7 +26,8 @@ def named_passwordless(client: Client, name: str) -> Connection | None:
 
 
 def tenant_passwordless(tenant_id: str, name: str) -> Connection | None:
-    """Return the tenant's oldest connection with this name, otherwise with this strategy. Used for requests that name no client."""
+    """Return the tenant's oldest connection with this name, otherwise with this strategy. This function is for requests without a
+    client."""
     usable = Connection.objects.of(tenant_id).filter(strategy__in=list(Channel), deletion_started_at__isnull=True)
     found = list(usable.order_by("created_at", "pk"))
     return next((one for one in found if one.name == name), None) or next((one for one in found if one.strategy == name), None)

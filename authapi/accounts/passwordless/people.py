@@ -14,8 +14,8 @@ from identity.services.users import create_user, update_user
 
 
 def user_at(connection: Connection, address: Address) -> User | None:
-    """Return the user of the connection who has this email address or phone number, or whose linked identity has it. None if no user is
-    found.
+    """Return the user of the connection who has this email address or phone number, or whose linked identity has it. Return None if no user
+    is found.
 
     Never returns an account of another connection, even if that account has the same address. Both queries always run, so that the time
     does not reveal which query matched.

@@ -120,7 +120,7 @@ class GroupPanels(Tables):
         )
 
     def nested(self, request: HttpRequest, row: Group) -> Panel | None:
-        """Return the nested groups of a group of a directory. None for other groups, which cannot contain groups."""
+        """Return the nested groups of a group of a directory. Return None for other groups, because they cannot contain groups."""
         if not _has_nested(row) or not self.may(request, "view", GroupMember):
             return None
         newest = GroupMember.objects.of(row.tenant_id).filter(group=row, user=None).select_related("nested_group").order_by("-pk")

@@ -17,7 +17,7 @@ _PROVIDER_NODES: dict[str, Node] = {
     "fieldsMap": Each(READABLE),
     "tokenURL": ADDRESS,
     "userInfoURL": ADDRESS,
-    # Some providers receive their credentials in headers, and scripts often contain credentials.
+    # Headers and scripts are secret: some providers receive their credentials in headers, and scripts often contain credentials.
     "customHeaders": Each(SECRET),
     "scripts": Each(SECRET),
     "oidc_metadata": METADATA,

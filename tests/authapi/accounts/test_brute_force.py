@@ -1,4 +1,4 @@
-"""Brute-force protection: the threshold, which failures are counted together, and what lifts a block."""
+"""Brute-force protection: which failures are counted together, at which count a block begins, and what lifts a block."""
 
 from __future__ import annotations
 

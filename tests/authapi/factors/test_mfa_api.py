@@ -119,7 +119,7 @@ def test_a_password_alone_gets_no_token_but_the_list_of_usable_factors(shop: Sho
     assert SignIn.objects.of(shop.tenant.pk).filter(type="mfar").count() == 2
 
 
-def test_the_code_of_an_app_gets_the_scopes_of_the_first_request_once(shop: Shop) -> None:
+def test_the_code_of_an_app_is_accepted_once_and_gets_the_scopes_of_the_first_request(shop: Shop) -> None:
     secret = shop.enroll_app()
     first, second = shop.waiting(scope="openid offline_access"), shop.waiting()
     now = code(secret)

@@ -42,7 +42,7 @@ def test_the_page_of_each_row_begins_with_the_name_of_the_row(operator: Client, 
         found = _HEAD.search(shown)
         if found is None:
             headless.append(model._meta.label)
-        # A heading with the key of a user, or with a name from the source code (in small letters, before a key or with an underscore).
+        # Matches a heading with the key of a user, or with a name from the source code: small letters before a key or an underscore.
         elif re.search(r"of user \d+$|^[a-z]+ \d+$|^[a-z]+_[a-z]+ ", found[1]):
             named_by_key.append(model._meta.label)
     assert (headless, named_by_key) == ([], [])

@@ -46,7 +46,7 @@ def log_after(last: str | None, frames: list[bytes]) -> bytes:
     return OPENING.replace(b"o0", b"o%d" % start) + b"".join(frames[start:])
 
 
-def test_a_stream_cut_at_every_byte_is_read_exactly_once() -> None:
+def test_a_stream_that_is_cut_at_every_byte_is_read_exactly_once() -> None:
     frames = [frame(number) for number in range(1, 6)]
     session = log_after(None, frames)
     cuts: list[int] = []

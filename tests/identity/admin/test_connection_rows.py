@@ -426,7 +426,7 @@ def test_markup_in_the_name_of_a_stored_member_is_escaped(browser: Client, oidc:
     assert "<form action=//evil" not in browser.get(page(oidc)).content.decode()
 
 
-def test_removing_the_certificate_of_a_key_requires_a_recent_proof_but_changing_does_not(saml: Connection) -> None:
+def test_removing_the_certificate_of_a_key_requires_a_recent_proof_but_changing_it_does_not(saml: Connection) -> None:
     options = {"signing_key": {"cert": "cert", "key": "secret-key"}}
     update_connection(tenant_id=saml.tenant_id, connection_id=saml.pk, changes={"options": options})
     browser = browser_without_proof(saml.tenant)

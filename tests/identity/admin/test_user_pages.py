@@ -40,7 +40,7 @@ def action(user: User, name: str) -> str:
 
 
 def form_of(browser: Client, user: User, **changes: object) -> dict[str, object]:
-    """Return the values that a browser sends if a staff member typed only `changes` into the form of `user`."""
+    """Return the values that a browser sends if a member of staff has changed only the fields in `changes` in the form of `user`."""
     form = browser.get(page(user)).context["adminform"].form
     sent = {name: form[name].value() for name in form.fields}
     return {name: value for name, value in {**sent, **changes}.items() if value not in (None, False)}

@@ -181,7 +181,7 @@ def test_three_consecutive_refusals_stop_the_job_and_their_users_are_examined_ag
     assert (work_on(job).status, outcomes_of(job), job.status_details) == ("completed", {"created": 5}, "")
 
 
-def test_the_job_waits_as_long_as_a_busy_server_requests(
+def test_the_job_waits_for_the_time_in_the_response_of_a_busy_server(
     tenant: Tenant, database_connection: Connection, wrong: MisbehavingServer, directory: Directory
 ) -> None:
     users(database_connection, 2)

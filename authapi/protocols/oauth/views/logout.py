@@ -141,7 +141,7 @@ def is_navigation(request: HttpRequest) -> bool:
 
 
 def _must_ask(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, session: Session) -> bool:
-    """Tell whether to ask the user, because nothing in the request proves that it is about this session.
+    """Tell whether to ask the user. The user is asked if nothing in the request proves that the request is about this session.
 
     Otherwise any page could log users out (RP-Initiated Logout 1.0, 6). A tenant may turn the question off for navigations without a hint.
     A hint about another user or another session always leads to the question.

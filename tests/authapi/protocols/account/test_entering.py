@@ -186,7 +186,7 @@ def test_the_client_of_the_page_is_created_once_and_cannot_be_used_by_protocols(
     assert (page.status, "location" in page.headers) == (400, False)
 
 
-def test_only_users_of_connections_that_the_tenant_allows_can_enter(account: Account) -> None:
+def test_only_users_of_connections_that_the_tenant_allows_can_open_the_page(account: Account) -> None:
     staff = create_connection(tenant_id=account.tenant.pk, name="staff", strategy="database", enabled_clients=[])
     switch(account.tenant, connections=["staff"])
     form = account.browser.follow(account.open())
