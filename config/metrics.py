@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus, for clients that the settings allow: on the platform's host, or with a token at the IP address of a process.
+"""`/metrics` for Prometheus. Allowed clients read it on the platform's host. With a token, they may also use the IP address of a process.
 
 Each process has its own counters. With `PROMETHEUS_MULTIPROC_DIR`, processes share the counters through files, so every process of a
 machine can answer for all processes. Without this setting, a scrape reads only the process that answers.

@@ -48,7 +48,7 @@ class BrandingPage(TenantPage):
         ]
 
     def shown(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
-        """Show the form. On POST, save it or store an uploaded picture."""
+        """Show the form. On POST, save the form or store an uploaded picture."""
         if request.method != "POST":
             return self._page(request, tenant_id, LooksForm(stored_looks(tenant_id)))
         if not self.may_see(request, CHANGE):

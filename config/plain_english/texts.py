@@ -15,7 +15,7 @@ _MARKUP = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>|\{\{.*?
 
 
 class Text(NamedTuple):
-    """One text of a file, and the line (from 1) on which it starts. Code is replaced by its line breaks."""
+    """One text of a file, and the line (from 1) on which it starts. Code in the text is left out, except for its line breaks."""
 
     line: int
     content: str

@@ -1,6 +1,6 @@
 """Receives the files of user imports, the only large request bodies.
 
-A body is stored on disk instead of in memory, and only if the token is valid.
+A body is stored on disk instead of in memory. No body is stored if the token is invalid.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from types import FrameType, TracebackType
 
 
 class Stopped(Exception):
-    """A signal requested the process to stop; `number` is the number of the signal."""
+    """The process got a signal to stop; `number` is the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)

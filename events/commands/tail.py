@@ -64,7 +64,7 @@ Exit status
   2    the command line is invalid, or the state file cannot be used
   3    the service refused: no permission, unknown host, invalid cursor
   4    the events after the cursor were pruned; the output says what to do
-  5    with --once: no connection, or a broken connection; otherwise: no connection during --give-up-after;
+  5    with --once: no connection, or a broken connection; otherwise: no connection for the time in --give-up-after;
        always: a certificate that does not verify
   130  stopped by Ctrl+C
   143  stopped by SIGTERM"""

@@ -331,7 +331,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
 class ReadOnlyAdmin(TenantScopedAdmin[Row]):
     """Rows that only the service writes: read-only for all staff."""
 
-    # Fields that the page of a row shows only with a value.
+    # Fields that the page of a row shows only if they have a value.
     hidden_if_empty: tuple[str, ...] = ()
 
     def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:

@@ -3,7 +3,7 @@
 1. The first transaction locks the row and deletes a chunk of dependents. If no dependent is left, the transaction deletes the row too.
 2. Otherwise the transaction sets `deletion_started_at` of the row and creates a job. From then on, services refuse changes of the row and
    new dependents.
-3. The job deletes a chunk per transaction, each with its events, and in the last transaction the row itself.
+3. The job deletes one chunk in each transaction, and records the events of the chunk. The last transaction also deletes the row itself.
 
 A service registers the dependents of its rows with `deletion_of`. The job can be interrupted anywhere and resumes.
 """

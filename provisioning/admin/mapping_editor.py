@@ -61,7 +61,7 @@ class PreviewForm(forms.Form):
     enterprise = forms.BooleanField(
         required=False,
         label="Enterprise User extension",
-        help_text="Enables all rows of this extension, such as “department” and “manager”. Saved with the draft.",
+        help_text="Enables all rows of this extension, such as “department” and “manager”. The choice is saved with the draft.",
     )
     user = forms.CharField(required=False, max_length=320, label="User for the preview", help_text="A user id or an email address.")
     operation = forms.ChoiceField(

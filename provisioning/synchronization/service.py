@@ -28,7 +28,8 @@ _UNFINISHED = (Job.Status.PENDING, Job.Status.PROCESSING)
 
 
 def start(*, tenant_id: str, stream_id: str, plan: Plan, actor: str) -> Job:
-    """Return a pending job that synchronizes every user of the stream's connections with its server, or only compares users and accounts.
+    """Return a pending job that synchronizes every user of the stream's connections with the server of the stream, or only compares users
+    and accounts.
 
     The stream's cursor is taken before any user is read. Raises `NotFound`, `Invalid` for an invalid plan, and `NotSupported` if the stream
     has no SCIM server. Raises `Conflict` while another synchronization or comparison of the stream runs, and for a plan that enables a

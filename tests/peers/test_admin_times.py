@@ -101,7 +101,7 @@ def test_charts_have_axes_and_tables_in_the_time_of_the_reader(page: Page, web: 
     assert page.evaluate("document.querySelector('.chart-table a').href.includes('since=')")
 
 
-def test_without_script_all_times_are_utc_and_the_page_says_so(page: Page, web: WebProcess) -> None:
+def test_all_times_are_utc_without_script_and_the_page_says_so(page: Page, web: WebProcess) -> None:
     page.without_script()
     page.open(base_of(web) + reverse("admin:index"))
     page.without_script(is_off=False)

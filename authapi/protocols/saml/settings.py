@@ -130,7 +130,7 @@ def settings_of(addon: Mapping[str, Any]) -> SamlSettings:
         signature=addon.get("signatureAlgorithm") or "rsa-sha256",
         digest=addon.get("digestAlgorithm") or "sha256",
         signs_response=signs_response,
-        # Differs from upstream, which signs only the response or only the assertion. Some service providers need both signatures.
+        # Upstream differs: it signs only the response or only the assertion. Some service providers need both signatures.
         signs_assertion=_switch(addon, "signAssertion", default=not signs_response),
         lifetime_seconds=addon.get("lifetimeInSeconds") or DEFAULT_LIFETIME,
         name_id_format=addon.get("nameIdentifierFormat") or UNSPECIFIED_NAME,

@@ -33,7 +33,7 @@ class SlowLog(FakeLog):
         return await super().page(tenant_id, cursor, max_events=max_events, max_bytes=max_bytes)
 
 
-def test_a_stream_that_waits_for_its_page_sends_heartbeats() -> None:
+def test_a_stream_sends_heartbeats_while_it_waits_for_its_page() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 10
@@ -48,7 +48,7 @@ def test_a_stream_that_waits_for_its_page_sends_heartbeats() -> None:
     run_story(story)
 
 
-def test_a_stream_that_waits_for_its_page_ends_immediately_on_request() -> None:
+def test_a_stream_can_be_ended_immediately_while_it_waits_for_its_page() -> None:
     async def story() -> None:
         log = SlowLog()
         log.head = 10

@@ -404,7 +404,7 @@ def shown_values(content: str) -> dict[str, str]:
     return {label: value.strip() for label, value in lines}
 
 
-def test_a_save_keeps_the_line_ends_of_a_stored_text(browser: Client, tenant: Tenant) -> None:
+def test_a_save_keeps_the_line_breaks_of_a_stored_text(browser: Client, tenant: Tenant) -> None:
     options = {"email": {"body": "Your code\n{{ code }}\n"}}
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="mail", strategy="email", options=options)
     assert not saved(browser, connection, option_email__body="Your code\r\n{{ code }}\r\n", display_name="Company")

@@ -1,4 +1,4 @@
-"""A proof expires at an exact second. Only a new proof extends it, and no other session or account gets the proof."""
+"""A proof expires at an exact second. Only a new proof extends this time. The proof is not valid for another session or account."""
 
 from __future__ import annotations
 
