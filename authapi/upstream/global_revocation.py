@@ -121,7 +121,8 @@ def _key_id(token: str) -> Any:
 
 
 def _key_of(certificate: Certificate, kid: Any, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
-    """Return the key of a certificate, with the key id of the token: keys are selected by this id, and a certificate has none."""
+    """Return the key of a certificate. The key gets the key id of the token, because keys are selected by this id, and a certificate has
+    none."""
     key = certificate.parsed.public_key()
     if isinstance(key, RSAPublicKey):
         return [{**RSAKey.import_key(key).as_dict(private=False), "kid": kid}]

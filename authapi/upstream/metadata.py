@@ -98,8 +98,8 @@ def _is_expected(provider: Provider, issuer: str) -> bool:
 def keys_of(address: str, *, is_key_unknown: bool = False) -> list[dict[str, Any]]:
     """Return the keys at a JWKS address.
 
-    `is_key_unknown`: a token names a key that is not in the cache, so fetch the keys again, unless the last fetch was less than
-    `_UNKNOWN_KEY_SECONDS` ago.
+    If `is_key_unknown` is true, a token names a key that is not in the cache. Then the keys are fetched again, unless the last fetch was
+    less than `_UNKNOWN_KEY_SECONDS` ago.
     """
     document = documents.get(address, max_age=_UNKNOWN_KEY_SECONDS if is_key_unknown else None)
     keys = document.get("keys")

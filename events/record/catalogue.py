@@ -59,7 +59,7 @@ class Reference:
 class Parent:
     """The parent of a relation: events of the relation and of its parent are delivered in one order.
 
-    `name` is the kind of the parent, `table` is its table, and `column` is the column of the relation that refers to it.
+    `name` is the kind of the parent, `table` is its table, and `column` is the column of the relation that refers to the parent.
     """
 
     name: str

@@ -19,7 +19,7 @@ _USER = {"user_id": _USER_ID}
 
 
 def sample_data(event_type: str, *, tenant_id: str, time: str) -> dict[str, Any]:
-    """Return the data of an event of one of the 25 types, created and changed at `time`."""
+    """Return sample data for one of the 25 event types. Its times of creation and change are `time`."""
     subject, _, verb = event_type.rpartition(".")
     before, after = _SUBJECTS[subject](verb, time)
     previous = {} if before is None else {"previous_object": before}

@@ -17,8 +17,9 @@ class RecordsUnread(Exception):
 def text_records(name: str) -> frozenset[str]:
     """Return the TXT records at `name` itself; empty if the name has no TXT record.
 
-    Aliases are not followed: with a wildcard alias, the owner of the target of the alias could prove control over every name below a
-    domain. Queries the servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` if no server answers.
+    Aliases are not followed. Otherwise, if a domain has a wildcard alias, the owner of the alias's target could prove control over every
+    name below the domain. Queries the servers of `DNS_SERVERS` for at most `DNS_LOOKUP_SECONDS`. Raises `RecordsUnread` if no server
+    answers.
     """
     asked = dns.name.from_text(name)
     try:

@@ -1,7 +1,7 @@
 """What apps declare about their tables for moves. The tables themselves come from `identity.purging`, so no table can be forgotten.
 
-At the target, where other rows may have the same keys, primary keys from a sequence are shifted, and foreign keys by the same amount.
-Apps declare the rest: encrypted values, whose encryption is bound to the row; keys in other columns; and tables that stay behind.
+At the target, where other rows may have the same keys, primary keys from a sequence are shifted, and foreign keys are shifted by the same
+amount. Apps declare the rest: encrypted values, whose encryption is bound to the row; keys in other columns; and tables that stay behind.
 """
 
 from __future__ import annotations

@@ -74,6 +74,6 @@ class Journey:
 
 
 def receipt_digest(receipt: str) -> str:
-    """Return the digest of a receipt that the target stores."""
+    """Return the digest of a receipt. The target stores this digest."""
     plain = "".join(character for character in receipt.lower() if character.isalnum())
     return hashlib.sha256(plain.encode()).hexdigest()

@@ -33,12 +33,12 @@ class Address:
 
     @property
     def field(self) -> str:
-        """The field of a user that stores the email address or the phone number."""
+        """The name of the user field that stores the email address or the phone number."""
         return "email" if self.channel is Channel.EMAIL else "phone_number"
 
     @property
     def proof_field(self) -> str:
-        """The field of a user that tells whether the email address or the phone number is verified."""
+        """The name of the user field that tells whether the email address or the phone number is verified."""
         return "email_verified" if self.channel is Channel.EMAIL else "phone_verified"
 
     @property

@@ -53,7 +53,7 @@ _LONGEST_RECOVERY_CODE = 64
 
 @dataclass(frozen=True)
 class _Visit:
-    """A request to a page of a login whose second factor is due."""
+    """A request to a page during a login. The second factor of this login is due."""
 
     login: Login
     handle: str

@@ -34,8 +34,7 @@ _CASES = {**CASES, Refusal.WRONG_CREDENTIALS: LegacyCase.WRONG_CREDENTIALS_OF_FO
 def authenticate(request: LegacyRequest) -> Reply:
     """Return a ticket for `/authorize`. Raises `RequestRefused`. The page can read the error if its origin is registered."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-        # Only JSON is accepted: a page of another origin can send JSON only after a CORS preflight, but can post a form without a
-        # preflight.
+        # Only JSON is accepted. A page of another origin can send JSON only after a CORS preflight; it can post a form without a preflight.
         raise RequestRefused(LegacyCase.JSON_NEEDED)
     client = client_named(request.host.tenant_id, request.needed("client_id"))
     if client is None:

@@ -1,4 +1,4 @@
-"""Signed authorization requests (RFC 9101, by value): a JWT of the client that contains all parameters as claims."""
+"""Signed authorization requests (RFC 9101, by value): a JWT that the client has signed, with all parameters as claims."""
 
 from __future__ import annotations
 

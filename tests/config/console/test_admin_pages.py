@@ -50,7 +50,7 @@ class _Blocked(HTMLParser):
 
 
 def blocked(page: str) -> list[str]:
-    """Return the tags of a page that its content policy blocks."""
+    """Return the tags that the content policy of a page blocks."""
     return _Blocked(page).found
 
 

@@ -1,4 +1,4 @@
-"""A log in memory, and a stream of this log whose connection the test controls."""
+"""A log in memory, and a stream of this log. The test controls the connection of the stream."""
 
 from __future__ import annotations
 

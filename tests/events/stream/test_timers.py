@@ -6,7 +6,7 @@ from events.stream.timers import Wheel, tick_for
 
 
 class Member:
-    """A member of the wheel that requests its next call after a fixed time, and records each call."""
+    """A member of the wheel. It requests its next call after a fixed time, and records each call."""
 
     def __init__(self, every: float) -> None:
         self.slot = 0
