@@ -37,7 +37,7 @@ Checks
                       X-Accel-Buffering
   first byte, opening the first bytes arrive at once and together; otherwise a server buffers
   heartbeat           a heartbeat arrives within --watch seconds
-  canary              with --canary: a test event arrives at once. The service stores no test event, and sends it to
+  canary              with --canary: a test event arrives at once. The service does not store it, and sends it to
                       every open stream of the same client
   long life           with --idle MINUTES: which server ends the connection, and when
   slots               with --slots: whether the service notices that clients have disconnected

@@ -1,4 +1,4 @@
-"""Stores the capabilities of an action's server, which checks have found, in the row of the action."""
+"""Stores the capabilities of an action's server in the row of the action. Checks of the server find these capabilities."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def start(wanted: Wanted) -> None:
 
 
 def answer_of(row: PasswordlessCode) -> LinkAnswer:
-    """Return the client request that the link of a row continues."""
+    """Return the client's request, which continues when the link of the row is opened."""
     return LinkAnswer(row.protocol, orjson.loads(vault.unseal(row.sealed_request, place=_place(row))))
 
 

@@ -86,7 +86,7 @@ MUTANTS = (
         at="authapi.tokens.token_state:stream_state",
         old=" AND revoked_at IS NULL",
         new="",
-        rule="The client state that open streams check contains no revoked client. So the streams of a revoked client end.",
+        rule="The state that open streams check contains only clients that are not revoked. So the streams of a revoked client end.",
         tests=("tests/authapi/tokens/test_token_state.py",),
     ),
     Mutant(

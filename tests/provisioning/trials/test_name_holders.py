@@ -1,4 +1,4 @@
-"""Another account on the server has the `userName` of the user. Previews and dry runs predict how the server answers a delivery."""
+"""Users whose `userName` belongs to another account on the server. Previews and dry runs predict how the server answers a delivery."""
 
 from __future__ import annotations
 
