@@ -25,7 +25,7 @@ def test_urls_are_read_by_strategy_and_name(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("given", ["github=https://a.test", "github.token_endpoint", "github.token_endpoint=a.test", ".x=https://a.test"])
-def test_an_invalid_item_prevents_the_start_and_the_error_names_the_item(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_an_invalid_item_prevents_the_start_with_an_error_about_the_item(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("ADDRESSES", given)
     with pytest.raises(ImproperlyConfigured, match="ADDRESSES"):
         env.replacements("ADDRESSES", EFFECT)
