@@ -127,7 +127,7 @@ def published_keys(tenant_id: str) -> tuple[dict[str, Any], ...]:
 
 
 def forget_published_after_commit(tenant_id: str) -> None:
-    """After the commit, make this process read again whether the published keys may name an algorithm."""
+    """After the commit, forget the cached answer to the question whether the published keys may contain `alg`."""
     after_commit(_signs_otherwise.forget, tenant_id)
 
 

@@ -205,7 +205,7 @@ def _decoded(text: str, rows: QuerySet[Any], *, is_descending: bool) -> _Checkpo
 
 
 def _is_key(key: Any, model: type[Model]) -> bool:
-    """Tell whether `key` can be a primary key of the listed rows. A checkpoint of another list can contain a key that cannot be one."""
+    """Tell whether `key` can be a primary key of the listed rows. A checkpoint of another list can contain another kind of key."""
     if isinstance(model._meta.pk, IntegerField):
         return type(key) is int and abs(key) <= _LARGEST_KEY
     return isinstance(key, str) and text_problem(key) is None
