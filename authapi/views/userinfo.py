@@ -105,7 +105,7 @@ def _profile(call: Call, headers: dict[str, str]) -> Answer:
 
 
 async def _userinfo_at_once(call: Call) -> Answer:
-    """Fast path: answer for an unbound JWT in the header, of a client without a compliance level. Reads one row.
+    """Fast path: answer a request whose header has an unbound JWT of a client without a compliance level. Reads one row.
 
     The plain path is `_userinfo`, in a thread; it answers all other requests and makes all refusals. Raises `Cold` and `RequestRefused`.
     """

@@ -27,9 +27,9 @@ _DAY = 86400.0
 _ADVISORY_CLASS = 0x70727565  # Namespace of the advisory locks of pruning; no other code uses this number.
 
 # The newest expired position of each tenant. Tenants without an expired position are left out. Recording times never decrease, so every
-# earlier position has expired, too. The earlier of the times of the database and of this process is used, because one fast clock must not
-# empty the logs. With `clock_timestamp()`, PostgreSQL could not use the index for the condition, and would read all positions that have not
-# expired.
+# earlier position has expired, too. The query uses the earlier of two times, that of the database and that of this process, so that one
+# fast clock cannot empty the logs. With `clock_timestamp()`, PostgreSQL could not use the index for the condition, and would read all
+# positions that have not expired.
 _DUE = f"""
 SELECT h.tenant_id, h.floor, due.position
 FROM events_head h LEFT JOIN identity_tenant t ON t.id = h.tenant_id

@@ -1,4 +1,4 @@
-"""Actions of lists on many rows: confirmed on a page, then run at once, or by a job if there are many rows."""
+"""List actions for the selected rows. After a confirmation on a page, an action runs at once, or as a job if there are many rows."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def told(answer: Received) -> tuple[int, Any]:
     return answer.status, answer.json()
 
 
-def test_a_password_alone_gets_no_token_but_the_list_of_usable_factors(shop: Shop) -> None:
+def test_a_password_alone_gets_the_usable_factors_instead_of_a_token(shop: Shop) -> None:
     refused = shop.password(scope="openid")
     assert refused.status == 403
     assert refused.json() | {"mfa_token": ""} == {

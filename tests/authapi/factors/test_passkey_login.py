@@ -111,7 +111,7 @@ def test_a_passkey_logs_in_once_without_a_name_and_counts_as_two_factors(walk: W
     assert credential not in str(list(PasskeyCeremony.objects.of(tenant.pk).values_list("sealed", flat=True)))
 
 
-def test_passkeys_of_blocked_users_and_of_connections_without_passkeys_are_refused(walk: Walk) -> None:
+def test_a_passkey_is_refused_if_its_user_is_blocked_or_the_connection_allows_no_passkeys(walk: Walk) -> None:
     tenant, connection, user = walk.at.tenant, walk.at.connection, walk.at.user
     set_passkeys(tenant, connection)
     key, factor = give_passkey(user, walk.browser.host)

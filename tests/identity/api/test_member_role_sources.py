@@ -28,7 +28,7 @@ def test_the_role_sources_of_a_member_are_groups_of_the_same_organization(api: M
     assert api.get(path, {"role_id": unrelated.pk}).json == {"groups": []}
 
 
-def test_role_sources_are_refused_if_the_role_member_or_organization_is_unknown(api: Management, tenant: Tenant, ada: User) -> None:
+def test_role_sources_are_refused_if_the_role_the_member_or_the_organization_is_unknown(api: Management, tenant: Tenant, ada: User) -> None:
     acme, role = make_organization(tenant, "acme"), make_role(tenant)
     below = "effective-roles/sources/groups"
     known = f"organizations/{acme.pk}/members/{segment(ada.user_id)}/{below}"
