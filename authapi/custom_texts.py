@@ -1,4 +1,4 @@
-"""Texts that a tenant has written for its hosted pages. Client libraries name a text by prompt, screen and key.
+"""Texts that a tenant has written for its hosted pages. Client libraries identify a text by its prompt, screen and key.
 
 `templates/hosted/texts.toml` lists all texts. A text is plain: pages escape it, and only the placeholders of its screen are replaced.
 `services.custom_texts` writes the texts. Decision: docs/adr/0099.
@@ -45,7 +45,7 @@ UPSTREAM_PROMPTS = frozenset({
 
 @dataclass(frozen=True)
 class Screen:
-    """One page of a prompt: its English texts as in the catalogs, and the placeholders that a tenant's text may contain."""
+    """One page of a prompt: its English texts as they are in the catalogues, and the placeholders that a tenant's text may contain."""
 
     name: str
     title: str

@@ -24,7 +24,7 @@ class ChangingClient:
 
 @dataclass(frozen=True)
 class ChangeContext:
-    """The client and the request that caused a change; None if unknown. `request` is `data.context.request` of the event."""
+    """The client and the request that caused a change; each is None if unknown. `request` is `data.context.request` of the event."""
 
     client: ChangingClient | None = None
     request: dict[str, Any] | None = None

@@ -66,7 +66,7 @@ class ImportForm(forms.Form):
         required=False,
         label="Value for the recipe",
         max_length=200,
-        help_text="What the recipe needs. The parentheses after its name say what to enter.",
+        help_text="Some recipes need a value. The text in parentheses after the name of the recipe says what to enter.",
     )
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -268,7 +268,7 @@ def _previewed(request: HttpRequest, client: Client) -> Shown:
 
 
 def _are_callbacks_good(form: SamlForm) -> bool:
-    """Check the callbacks with the serializer of the management interface."""
+    """Tell whether the management interface would accept the callbacks. If not, add the errors to the form."""
     judge = ClientToChange(data={"callbacks": form.cleaned_data["callbacks"]})
     if judge.is_valid():
         return True

@@ -1,4 +1,4 @@
-"""Counts a request against the limit of its tenant after client authentication, otherwise against the limit of its IP address."""
+"""Counts a request against the limit of its tenant if the client has authenticated, otherwise against the limit of its IP address."""
 
 from __future__ import annotations
 

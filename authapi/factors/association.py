@@ -81,8 +81,8 @@ def confirm_address(prover: Prover, challenge: FactorChallenge, code: str) -> Pr
 
 
 def confirm_sent(prover: Prover, factor: EnrolledFactor, code: str, *, challenge: FactorChallenge | None = None) -> Proven:
-    """Confirm a phone or email address with a code from one of the latest messages. With `challenge`, only the code of that message is
-    accepted.
+    """Confirm a phone or email address with a code from one of the latest messages. With `challenge`, only the code in the message of this
+    challenge is accepted.
 
     Raises `WrongProof` and `TooManyGuesses`.
     """

@@ -66,7 +66,8 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         punish(row, request, client, code=_FAILED_EXCHANGE, description=_REUSED, family=str(row.lineage))
         return None
     if row.user.blocked:
-        # Blocking the user has revoked this token. While the user is blocked, the error names the block, because clients compare this text.
+        # Blocking the user has revoked this token. While the user is blocked, the text of the error says so, because clients compare this
+        # text.
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)

@@ -117,7 +117,7 @@ class OobGrant(SecondFactorGrant):
 
 
 class RecoveryCodeGrant(SecondFactorGrant):
-    """The recovery code, which replaces a lost factor. The answer has the next recovery code."""
+    """The recovery code, which replaces a lost factor. The answer contains the next recovery code."""
 
     name = f"{_PREFIX}mfa-recovery-code"
     wrong = FactorCase.WRONG_RECOVERY_CODE

@@ -130,7 +130,8 @@ def punish(
 
 
 def tokens_beside(granted: Granted) -> dict[str, Any]:
-    """Return the other members of an answer by name: other tokens, signed now, and the details. Raises `RequestRefused`."""
+    """Return members that an answer has beside the access token: the refresh token, the ID token and the details. Raises
+    `RequestRefused`."""
     beside: dict[str, Any] = {}
     if granted.refresh_token is not None:
         beside["refresh_token"] = granted.refresh_token

@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The conditions of a search. An empty condition matches everything. `tenant_id` None means all tenants."""
+    """The conditions of a search. An empty condition matches everything. If `tenant_id` is None, the search includes all tenants."""
 
     tenant_id: str | None
     type: str = ""

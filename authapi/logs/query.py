@@ -41,7 +41,7 @@ def parsed_query(text: str) -> Q:
 def may_hold(condition: Q, has_type: Callable[[str], bool], has_prefix: Callable[[str], bool]) -> bool:
     """Return False if the types of a table's lines show that no line can meet the condition. In this case, the table need not be read.
 
-    `has_type` and `has_prefix` tell whether the table has lines of a type, or of types with a prefix.
+    `has_type` tells whether the table has lines of a type; `has_prefix` tells whether the table has lines whose type begins with a prefix.
     """
     if condition.negated:
         return True

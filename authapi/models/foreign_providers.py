@@ -31,8 +31,8 @@ class ProviderMetadata(UnrecordedOwned):
 class RefusedMessage(UnrecordedOwned):
     """A refused message of a provider. Its signatures and its encrypted data are removed, so that it cannot begin a session.
 
-    The message contains data of a user, so it is kept for a few days only. The row names its line of the sign-in log as text, because the
-    line may be deleted first.
+    The message contains data of a user, so it is kept for a few days only. The row stores the id of its line in the sign-in log as text and
+    not as a foreign key, because the line may be deleted first.
     """
 
     line_id = models.CharField(max_length=32)

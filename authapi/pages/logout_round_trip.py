@@ -40,5 +40,5 @@ def logout_frames(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _origin(address: str) -> str:
-    # No character in the URL may end the directive of the policy.
+    # Remove the characters that end a directive or a policy, so that a URL cannot add a directive.
     return web_origin_of(address).replace(";", "").replace(",", "")

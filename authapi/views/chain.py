@@ -140,7 +140,8 @@ def hot_endpoint(
 
 
 async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body; None if the client has disconnected. For a body above the limit, return null bytes instead, also above the limit."""
+    """Return the body; None if the client has disconnected. For a body above the limit, return null bytes instead, whose number is above
+    the limit, too."""
     take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
         whole = take() if take is not None else None
@@ -358,7 +359,7 @@ def _worded(error: Exception, words: Mapping[Case, Case]) -> Exception:
 
 def _failed(error: Exception, methods: tuple[str, ...]) -> Answer:
     failure = _failure(error)
-    # No WWW-Authenticate header: client libraries would raise their own error before they read the body.
+    # Send no header `WWW-Authenticate`: with it, client libraries would raise their own error before they read the body.
     headers = {"Cache-Control": "no-store", "Pragma": "no-cache", "Referrer-Policy": "no-referrer"}
     if failure.status == 405:
         headers["Allow"] = ", ".join(methods)

@@ -1,4 +1,4 @@
-"""The costs that are measured at each size: of an event, a frame, a delivery, a token, an admin page, and of periodic work."""
+"""Measures the costs at each size: of an event, a frame, a delivery, a token and an admin page, and of the periodic tasks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Probes:
         return self.world.members(1)[0]
 
     def event(self) -> Figures:
-        """Change a user again and again; return the milliseconds from the call to the commit, and those of PostgreSQL's processor time."""
+        """Change a user repeatedly; return the milliseconds from the call to the commit, and the milliseconds of PostgreSQL's processor
+        time."""
         accounts = Accounts(databases())
         before, times = accounts.taken(), []
         for _ in range(_EVENTS):

@@ -1,6 +1,6 @@
 """A management client, which reads and changes a user at a steady rate, as a script of an administrator does.
 
-The client ends when its standard input ends. Run as `python -m benchmarks.stream.management PORT RATE HOST TOKEN USER_ID`; prints the
+The client ends when its standard input ends. Run as `python -m benchmarks.stream.management PORT RATE HOST TOKEN USER_ID`; it prints the
 statuses and the durations of requests.
 """
 

@@ -40,7 +40,7 @@ def fields_of(schema: dict[str, Any], path: str = "") -> Iterator[Field]:
 
 
 def merged(rows: Iterator[Field]) -> list[Field]:
-    """Return the fields of all variants, each once; fields of only some variants count as optional."""
+    """Return the fields of all variants, each once; a field that only some variants have is optional."""
     found: dict[str, list[Field]] = {}
     for row in rows:
         found.setdefault(row[0], []).append(row)

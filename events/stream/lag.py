@@ -20,8 +20,8 @@ class Lag:
 def lag_of(*, position: int, head: int, oldest_at: float, now: float) -> Lag:
     """Return the lag of a stream at `position`. `oldest_at` is the recording time of the first event after `position`, in Unix seconds.
 
-    A stream may have read beyond the head that its process knows. Clocks of two machines may disagree, so an age is never below
-    zero.
+    A stream may have read beyond the head that its process knows; its lag is then zero. Clocks of two machines may disagree, so a negative
+    age is reported as zero.
     """
     if head <= position:
         return Lag(position, 0, 0)

@@ -107,7 +107,8 @@ class Order:
 
 
 def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
-    """Return a comparison column by column, for mixed directions. PostgreSQL uses an index only for the range of the first column."""
+    """Return a comparison column by column, for ascending and descending columns. PostgreSQL uses an index only for the first column's
+    range."""
     found, equal = Q(), Q()
     for (name, falls), value in zip(columns, key, strict=True):
         found |= equal & Q(**{f"{name}__{'lt' if falls else 'gt'}": value})
@@ -331,6 +332,6 @@ def _judgement(narrowed: QuerySet[Any, Any]) -> Any:
         # SQL from Django, with its parameters separate.
         sql, parameters = query.get_compiler(connection=connections[DEFAULT_DB_ALIAS]).compile(query.where)
         return RawSQL(sql, parameters, BooleanField())  # noqa: S611  # nosec B611
-    # A scalar subquery, because PostgreSQL could plan EXISTS as a hash of all matching rows.
+    # Use a scalar subquery, because PostgreSQL could plan EXISTS as a hash of all matching rows.
     own = narrowed.order_by().filter(pk=OuterRef("pk")).annotate(found=Value(value=True)).values("found")
     return Subquery(own[:1])

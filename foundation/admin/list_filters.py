@@ -69,7 +69,7 @@ def worded(base: type[FieldListFilter], words: Mapping[str, str]) -> type[FieldL
 
 
 def is_offered(model: type[models.Model], lookup: str, list_filter: Iterable[Any]) -> bool:
-    """Tell whether the lookup in a URL is an allowed comparison, and its field is in `list_filter`.
+    """Tell whether the lookup in a URL is an allowed comparison of a field in `list_filter`.
 
     Patterns, parts of dates and other transforms are refused: no index serves them, and some fail in the database.
     """

@@ -1,4 +1,4 @@
-"""The progress of a bulk action on the page of its job, and the permission to see it."""
+"""The progress of a bulk act on the page of its job, and the permission to see it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 def title_of(job: Job) -> str:
-    """Return the description of a bulk action, with the number of its rows."""
+    """Return the description of a bulk act, with the number of its rows."""
     return str(job.parameters["label"]).replace(" selected ", f" {job.summary.get('total', 0):,} ")
 
 
 def only_visible(request: HttpRequest, rows: models.QuerySet[Row], *, job: str = "") -> models.QuerySet[Row]:
-    """Return the rows, except rows of bulk actions on models that the account may not see. `job` is the prefix of lookups that lead from a
-    row to its job.
+    """Return the rows, except rows of bulk acts on models that the account may not see. `job` is the prefix of lookups that lead from a row
+    to its job.
     """
     staff = staff_of(request)
     hidden = [
@@ -41,7 +41,7 @@ def only_visible(request: HttpRequest, rows: models.QuerySet[Row], *, job: str =
 
 
 def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[Job, str]]:
-    """Return the newest unfinished bulk actions on rows of this model in the tenant in scope, each with its description."""
+    """Return the newest unfinished bulk acts on rows of this model in the tenant in scope, each with its description."""
     tenant = tenant_in_scope(request)
     if tenant is None or model not in acted_models():
         return []
@@ -54,7 +54,7 @@ def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[
 
 
 def bulk_progress(_request: HttpRequest, job: Job) -> Panel:
-    """Return the panel with the selection, the author and the results of a bulk action."""
+    """Return the panel with the selection, the author and the results of a bulk act."""
     by = of_document(job.parameters["by"], job=job.pk)
     counts = {name: int(job.summary.get(name, 0)) for name in ("total", "done", "failed", "gone")}
     rows = [

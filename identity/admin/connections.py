@@ -58,7 +58,7 @@ _ACTIVITIES = ("authentication", "connected_accounts")
 _MORE = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", *_ACTIVITIES, "metadata"]
 # Read-only lines for accounts that may not change the connection.
 _SHOWN: dict[str, Any] = {name: shown_activity_of(name) for name in _ACTIVITIES}
-# As many as the management interface accepts.
+# The maximum number of metadata pairs, as in the management interface.
 _METADATA_PAIRS = 10
 _STORED_ONLY = "This service stores the value and sends it in events. The logins of this service do not use it."
 
@@ -121,7 +121,7 @@ class ConnectionForm(ServiceForm):
 
     class Meta:
         model = Connection
-        fields = ()  # The fieldsets of the admin class list the fields.
+        fields = ()  # The admin class defines in its fieldsets which fields are shown.
         help_texts = {
             "name": "Applications request the connection by this name. Cannot be changed later, because user ids can contain the name.",
             "display_name": "The name on the button of the login page. Empty: the name of the provider or of the connection.",
@@ -177,7 +177,7 @@ class ConnectionForm(ServiceForm):
             self._forget_secrets(getattr(self, "_own_options", {}), self.cleaned_data.get("more_secrets") or {})
 
     def _name_fields(self, guide: Guide) -> None:
-        """Move errors of the service about an option to the field of that option."""
+        """Show an error of the service at the field of the option that the error names."""
         for text in map(str, self.errors.pop("options", ())):
             option = next((one for one in guide.fields if re.match(rf"(Missing required property )?{re.escape(one.name)}\b", text)), None)
             self.add_error(field_name(option) if option else "options", text)

@@ -53,7 +53,7 @@ class UserForm(ServiceForm):
 
     class Meta:
         model = User
-        fields = ()  # The fieldsets of the admin class list the fields.
+        fields = ()  # The admin class defines in its fieldsets which fields are shown.
         labels = {"multifactor": "Second factor"}
         help_texts = {
             "email_verified": "Whether the user has proven that the email address is their own. If you change the address, saving clears "

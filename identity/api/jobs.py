@@ -157,7 +157,7 @@ def job_at(job_id: str) -> Job:
     """Return the job; 404 if it does not exist, 400 for an id that no job can have."""
     if not re.fullmatch(JOB_ID, job_id):
         raise invalid_path("Object didn't pass validation for format job-id", "id")
-    # Bulk actions of staff in the admin are not part of the management interface.
+    # Bulk acts of staff in the admin are not part of the management interface.
     job = Job.objects.exclude(type=Job.Type.BULK_ACTION).select_related("connection").filter(pk=job_id).first()
     if job is None:
         raise NotFound("The job does not exist.")

@@ -63,7 +63,7 @@ class Job(TenantOwned):
             # The list in the admin, with pages by key.
             models.Index(fields=["tenant", "created_at", "id"], name="identity_job_listed"),
             models.Index(fields=["status", "lease_until"], name="identity_job_unfinished"),
-            # Running bulk actions on the rows of a list.
+            # Running bulk acts on the rows of a list.
             models.Index(
                 fields=["tenant", "created_at"],
                 name="identity_job_bulk_at_work",
@@ -138,7 +138,7 @@ class JobChunk(models.Model):
 
 
 class JobError(models.Model):
-    """A failed row of an import (stored without its hashes) or of a bulk action of the admin, with its errors."""
+    """A failed row of an import (stored without its hashes) or of a bulk act of the admin, with its errors."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="errors")
     row_number = models.PositiveIntegerField()

@@ -200,7 +200,7 @@ class ActionAdmin(ServiceAdmin[Action]):
         return Panel("Tests", columns, rows, empty_text="No tests yet.", more_url=more, more_text="All tests")
 
     def get_fieldsets(self, request: HttpRequest, obj: Action | None = None) -> Any:
-        """Return the fieldsets for the type of the action, template or entry point; for a new action the fieldsets of both types."""
+        """Return the fieldsets for the type of the action (template or entry point); for a new action, the fieldsets of both types."""
         is_scim = obj is None or obj.template == SCIM_USER_PROVISIONING
         options = [*(OPTIONS if is_scim else ()), *(["server_notes", "mapping_text"] if obj is not None and is_scim else [])]
         own = [("Options", {"fields": options})] if is_scim else []

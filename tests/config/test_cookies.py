@@ -140,7 +140,7 @@ def test_a_cookie_without_its_prefix_is_ignored(visitor: Visitor, tenant: Tenant
     assert visitor.ask(PLATFORM, "/admin/", cookies={name.removeprefix("__Host-"): value for name, value in staff.items()}).status == 302
 
 
-def test_a_cookie_of_staff_is_not_accepted_as_a_cookie_of_a_user_or_vice_versa(visitor: Visitor, tenant: Tenant) -> None:
+def test_cookies_of_staff_and_of_users_cannot_replace_each_other(visitor: Visitor, tenant: Tenant) -> None:
     _, user, client = signed_in_user(visitor, tenant)
     _, staff = signed_in_staff(visitor)
     assert "code=" in visitor.ask(host_of(tenant), authorize(client, prompt="none"), cookies=user).location

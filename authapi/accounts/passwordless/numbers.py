@@ -19,5 +19,5 @@ def read_number(typed: str, *, countries: Collection[str] = ()) -> str | None:
 
 
 def countries_of(connection: Connection) -> tuple[str, ...]:
-    """Return the countries that a connection sends to. Empty means every country."""
+    """Return the countries to which a connection sends messages. Empty means every country."""
     return countries_for(connection.tenant_id, connection)

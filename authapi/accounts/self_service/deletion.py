@@ -11,7 +11,7 @@ from identity.services.users import delete_user
 
 
 def is_confirmed(user: User, typed: str) -> bool:
-    """Tell whether the typed text is the shown name of the account, ignoring case."""
+    """Tell whether the typed text is the name of the account that the page shows, ignoring case."""
     return typed.strip().casefold() == shown_name(user).casefold()
 
 

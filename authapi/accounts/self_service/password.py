@@ -21,7 +21,8 @@ _CHANGED, _FAILED = "scp", "fcp"
 
 @dataclass(frozen=True)
 class PasswordChange:
-    """The result. A refusal is returned, not raised: an exception would roll back the counts. `cookie` is the new cookie of the session."""
+    """The result. A refusal is returned, not raised: an exception would roll back the count of failures. `cookie` is the session's new
+    cookie."""
 
     cookie: str = ""
     is_wrong: bool = False
@@ -57,5 +58,5 @@ def change_password(own: OwnAct, user: User, *, present: str, new: str) -> Passw
         update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"password": new})
     own.note(_CHANGED)
     cookie = add_proof(own.session, ())
-    # `add_proof` finds the row of the session: `locked_user` has read the row, and the lock on the user prevents its deletion.
+    # `add_proof` finds the row of the session: `locked_user` has read the row, and the lock on the user prevents the deletion of the row.
     return PasswordChange(cookie=cookie or "")

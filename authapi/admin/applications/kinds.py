@@ -29,7 +29,7 @@ _SECRET = {"token_endpoint_auth_method": Client.AuthMethod.POST.value}
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of application. `body` contains the members of a new client that the kind sets and that no field of the form sets."""
+    """One kind of application. `body` contains the members of a new client that the kind sets, and for which the form has no field."""
 
     name: str
     label: str

@@ -55,15 +55,15 @@ def kind_of(method: str) -> Kind:
 
 
 def proof_of(method: str, *, client_id: str, issuer: str, algorithm: str) -> Proof:
-    """Return the expressions for an authentication method. `algorithm` signs the assertions of a client with a key.
+    """Return the expressions for an authentication method. A client with a key signs its assertions with `algorithm`.
 
-    Certificates have no expressions for Python and JavaScript: the snippets with certificates use curl.
+    For certificates, there are no expressions for Python and JavaScript: the snippets with certificates use curl.
     """
     kind = kind_of(method)
     options = f"--data client_id={client_id}"
     if kind == "secret":
         is_basic = method == "client_secret_basic"
-        # If the variable is unset, the shell reports that and sends nothing.
+        # If the variable is unset, the shell reports this and does not send the request.
         secret = f"${{{_SECRET}:?Set {_SECRET} to the secret of this client}}"
         form = f'{options} \\\n  --data-urlencode "client_secret={secret}"'
         node = f"client.{'ClientSecretBasic' if is_basic else 'ClientSecretPost'}(process.env.{_SECRET})"

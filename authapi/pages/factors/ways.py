@@ -103,7 +103,7 @@ def first_of(ways: Sequence[Way]) -> Way | None:
 
 
 def prover_of(login: Login, session: Session) -> Prover:
-    """Return the user of a login who proves a factor. A proof is valid for this login only."""
+    """Return the user who proves a factor in this login. A proof is valid for this login only."""
     return Prover(
         session.user,
         whereabouts_of(login.http_request, session.user),
@@ -115,7 +115,8 @@ def prover_of(login: Login, session: Session) -> Prover:
 
 
 def whereabouts_of(http_request: HttpRequest, user: User) -> Whereabouts:
-    """Return the IP address, the known browser and the user agent that send a user's proofs. The rate limits count by the first two."""
+    """Return the IP address, the known browser and the user agent that send a user's proofs. The rate limits count by IP address and by
+    browser."""
     known = known_browser(user.tenant_id, http_request.headers.get("Cookie", ""))
     browser = known if is_known_to(user, known) else None
     return Whereabouts(address_of(http_request), browser=browser, user_agent=user_agent_of(http_request))

@@ -1,4 +1,4 @@
-"""Starts the login of a device. All checks run before the device gets a code, so that the client gets every refusal at once."""
+"""Starts the login of a device. All checks run before the device gets a code, so that a client that is refused knows this immediately."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _waiting(login: Login, ticket: str) -> LoginTicket:
 
 
 def _is_of_origin(login: Login, row: LoginTicket) -> bool:
-    """Tell whether the page of the ticket still belongs to the client, and the headers of the browser do not name another page.
+    """Tell whether the page of the ticket still belongs to the client. Return False, too, if the headers of the browser name another page.
 
     A request without such headers is accepted, because the cookie or the verifier also binds the ticket to the browser.
     """

@@ -77,7 +77,7 @@ def _explanations(details: tuple[Detail, ...], resource: ApiResource) -> tuple[E
 
 
 def _texts(entitlement: UserEntitlement, claims: tuple[str, ...]) -> tuple[str, ...]:
-    """Return each scope and each further claim in words. A scope of an API without a description is shown by its name."""
+    """Return each scope and each further claim in words. If a scope of an API has no description, its name is shown."""
     return scope_words(entitlement.scopes, entitlement.resource, claims)
 
 

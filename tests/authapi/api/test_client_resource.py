@@ -141,7 +141,7 @@ def test_unknown_values_are_refused(api: Management, body: dict[str, Any]) -> No
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_a_change_replaces_lists_merges_metadata_and_clears_members_with_null(api: Management) -> None:
+def test_a_change_replaces_whole_lists_but_merges_metadata(api: Management) -> None:
     body = {"name": "Shop", "description": "d", "client_metadata": {"a": "1", "b": "2"}, "web_origins": ["https://a.example.test"]}
     path = f"clients/{api.post('clients', body).json['client_id']}"
     changes = {"client_metadata": {"a": None, "c": "3"}, "description": None, "web_origins": ["https://b.example.test"]}

@@ -208,7 +208,7 @@ def marked_texts() -> set[tuple[str, str]]:
     return found
 
 
-def test_the_table_lists_exactly_the_texts_that_are_marked_in_templates_and_code() -> None:
+def test_the_table_contains_exactly_the_texts_that_templates_and_code_mark() -> None:
     table = {
         (f"{prompt}.{name}.{key}", text)
         for prompt, screens in PROMPTS.items()

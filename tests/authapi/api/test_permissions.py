@@ -24,7 +24,7 @@ def orders(api: Management) -> None:
     assert api.post("resource-servers", {"identifier": ORDERS, "name": "Orders", "scopes": scopes}).status == 201
 
 
-def test_a_request_adds_all_named_permissions_to_a_role_or_none(api: Management, tenant: Tenant) -> None:
+def test_a_request_adds_either_all_of_its_permissions_or_none(api: Management, tenant: Tenant) -> None:
     path = f"roles/{make_role(tenant).pk}/permissions"
     assert api.post(path, naming("read:orders", "delete:orders")).json["errorCode"] == "invalid_body"
     nowhere = {"permissions": [{"resource_server_identifier": "https://nowhere", "permission_name": "read:orders"}]}
@@ -52,7 +52,7 @@ def test_invalid_lists_are_refused(api: Management, tenant: Tenant, ada: User, b
             assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_each_permission_of_a_user_names_its_sources(api: Management, tenant: Tenant, ada: User) -> None:
+def test_the_sources_of_each_permission_of_a_user_are_shown(api: Management, tenant: Tenant, ada: User) -> None:
     role, of_group, group = make_role(tenant), make_role(tenant), make_group(tenant)
     user = f"users/{segment(ada.user_id)}"
     assert api.post(f"{user}/permissions", naming("read:orders")).status == 201

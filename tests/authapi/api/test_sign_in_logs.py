@@ -37,7 +37,7 @@ def test_a_line_contains_the_fields_with_a_value_and_omits_empty_fields(api: Man
     assert api.get("logs/log_nothing").status == 404
 
 
-def test_pages_list_the_newest_lines_first_with_totals(api: Management, ada: User) -> None:
+def test_pages_contain_the_newest_lines_first_and_the_totals(api: Management, ada: User) -> None:
     now = timezone.now()
     lines = [make_sign_in(ada, created_at=now - timedelta(minutes=minutes)).pk for minutes in (3, 2, 1)]
 
@@ -51,7 +51,7 @@ def test_pages_list_the_newest_lines_first_with_totals(api: Management, ada: Use
 
 
 @pytest.mark.parametrize("query", [{"q": "x" * 1025}, {"q": "type:("}, {"sort": "date:2"}])
-def test_an_invalid_q_or_sort_is_refused_even_with_take_which_ignores_both(api: Management, query: dict[str, str]) -> None:
+def test_invalid_query_parameters_are_refused_even_if_they_have_no_effect(api: Management, query: dict[str, str]) -> None:
     answer = api.get("logs", {"take": 1, **query})
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
 

@@ -1,4 +1,4 @@
-"""If another account changed a value after a page was opened, the form of this page overwrites the value only when it is saved twice."""
+"""If another account changed a value after a page was opened, the page must be saved twice to overwrite that value."""
 
 from __future__ import annotations
 
