@@ -24,7 +24,7 @@ _NAMED_AT_ONCE = 100
 
 @dataclass
 class RedactionReport:
-    """Number of rows with readable secrets that a run found or changed, by table, and these secrets."""
+    """How many rows with readable secrets a run found or changed in each table, and which secrets these rows contain."""
 
     counts: Counter[str] = field(default_factory=Counter)
     findings: Findings = field(default_factory=Findings)

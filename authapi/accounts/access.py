@@ -68,7 +68,7 @@ def withdraw_consent(consent: Consent) -> None:
 
 
 def withdraw_consents_of(user: User) -> int:
-    """Withdraw every consent of a user; return their number."""
+    """Withdraw every consent of a user; return the number of consents."""
     consents = list(Consent.objects.of(user.tenant_id).filter(user=user).select_related("user", "client"))
     for consent in consents:
         withdraw_consent(consent)

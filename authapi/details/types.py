@@ -23,9 +23,9 @@ _COMBINING = ("allOf", "anyOf", "oneOf", "if", "patternProperties")
 
 @dataclass(frozen=True)
 class DetailType:
-    """A type. Without a schema, the type accepts every object.
+    """A type of authorization details. Without a schema, the type accepts every object.
 
-    Without title or sentence, the consent page shows the type name and the members.
+    If title or sentence is missing, the consent page shows the name of the type and the members of the object.
     """
 
     name: str

@@ -190,7 +190,7 @@ def note_use(row: RefreshToken, *, access: Issue, until: datetime, policy: Refre
 # The columns that a use writes, and the columns that a rotation writes.
 USED = ("idle_expires_at", "last_ip", "last_user_agent", "issued_jti", "issued_until", "updated")
 ROTATED = ("revoked", "is_rotated", "last_exchanged_at", "sealed_successor", "sealed_until")
-# The list names columns instead of related objects, so that copying them needs no query.
+# The list contains columns and no related objects, so that copying the values needs no query.
 INHERITED = (
     "tenant_id", "user_id", "application_id", "token_family", "lineage", "scope", "audience", "session_id", "sid", "organization_id",
     "auth_time", "methods", "confirmation", "asked", "is_rotating", "expires_at", "last_exchanged_at", "initial_ip", "initial_user_agent",

@@ -64,14 +64,16 @@ class Probes:
         return {"event": median(times) * 1000, "event, PostgreSQL": accounts.since(before).get(POSTGRESQL, 0.0) / _EVENTS * 1000}
 
     def frame(self, streams: int, *, processes: int = 1) -> Figures:
-        """Open streams of the tenant; return a web process's microseconds per frame, and milliseconds from commit to the last stream."""
+        """Open streams of the tenant; return the microseconds of a web process per frame, and the milliseconds from a commit to the last
+        stream."""
         start = stream_service("ours", "uvicorn", self.world, self._directory, processes=processes)
         with start() as subject:
             figures = fan_out(subject, self._programs, Shape(1, streams), self._sizes)
         return {"frame": figures["us_per_frame"], "commit to stream": figures["ms_to_last_stream"]}
 
     def replay(self) -> Figures:
-        """Resume a stream some thousand events before the end of the log; return microseconds per event until the last one."""
+        """Resume a stream some thousand events before the end of the log; return the microseconds per event until the last event
+        arrives."""
         head = Head.objects.get(pk=self.member.tenant_id)
         count = min(_REPLAYED, head.position - head.floor)
         cursor = self.world.sealer(self.member).seal(Cursor(head.epoch, head.position - count))

@@ -45,7 +45,7 @@ def socket_directory(data_dir: Path, name: str, *, account: str | None = None) -
 
 
 def strangers(data_dir: Path) -> list[str]:
-    """Return the names in the data directory that `make up` did not create."""
+    """Return the names of the files in the data directory that `make up` did not create."""
     return sorted(entry.name for entry in data_dir.iterdir() if _MADE_HERE.fullmatch(entry.name) is None)
 
 

@@ -24,7 +24,7 @@ from identity.admin.people.labels import label_of
 from identity.admin.scope import staff_of
 from identity.models import Connection, Group, Organization, Role, User
 
-# For each kind of entity: the model, the field with the identifier, and the fields that can name the entity, in order of preference.
+# For each kind of entity: the model, the field with the identifier, and the fields that can contain a name, in order of preference.
 _KINDS: Mapping[str, tuple[type[Any], str, tuple[str, ...]]] = {
     "user": (User, "user_id", ("name", "email", "username", "phone_number")),
     "connection": (Connection, "id", ("display_name", "name")),
@@ -78,7 +78,7 @@ class Entity:
 
 
 def entities_of(site: admin.AdminSite, request: HttpRequest, named: Iterable[Root]) -> dict[Root, Entity]:
-    """Return the name and the page of each entity, with one query.
+    """Return the name and the page of each entity, with one query for all entities.
 
     An entity without a row is marked as deleted. A deleted entity has no page; neither has an entity that the account may not see.
     """

@@ -130,7 +130,8 @@ class EventStreamAdmin(ReadOnlyAdmin[EventStream], ObjectActionsAdmin[EventStrea
 
 
 def pages_of_events(site: admin.AdminSite, request: HttpRequest, events: Iterable[Event]) -> dict[int, str]:
-    """Return the URL of the page of each event, with one query. If the account may see no page of an event, its URL is empty.
+    """Return the URL of the page of each event, with one query for all events. If the account may see no page of an event, its URL is
+    empty.
 
     The log entry exists from the numbering of the event to its pruning. Before and after that time, the event has only its own page.
     """

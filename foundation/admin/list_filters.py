@@ -23,7 +23,7 @@ _COMPARISONS = frozenset({"exact", "isempty", "isnull", "in", "gt", "gte", "lt",
 
 
 class ScopedRelatedFilter(RelatedFieldListFilter):
-    """A filter by a relation that offers only rows that the account may see."""
+    """A filter by a relation. Offers only rows that the account may see."""
 
     def __init__(self, field: Any, request: HttpRequest, params: Any, model: type[models.Model], model_admin: Any, field_path: str) -> None:
         super().__init__(field, request, params, model, model_admin, field_path)

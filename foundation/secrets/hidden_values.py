@@ -83,7 +83,7 @@ def _cut(value: Any) -> Any:
 
 
 def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns whose values differ, before and after, with secrets hidden."""
+    """Return the old values and the new values of the columns that differ, with secrets hidden."""
     changed = [name for name in after if before.get(name) != after[name]]
     return {name: shown(name, before.get(name)) for name in changed}, {name: shown(name, after[name]) for name in changed}
 

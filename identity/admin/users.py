@@ -176,8 +176,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[User], term: str) -> models.QuerySet[User] | None:
         """Find users by an index: with an indexed query, a complete email address or a complete user id.
 
-        Returns None for other terms. Returns None also for an email address or an id in the list of all tenants, because the indexes of
-        both begin with the tenant.
+        Returns None for other terms. Returns None also for an email address or an id in the list of all tenants, because both indexes begin
+        with the tenant.
         """
         if is_query(term):
             return found_by_query(request, rows, term, only_indexed=True)

@@ -71,7 +71,7 @@ def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
 
 
 def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
-    """Claim the first delivery of that lane of the stream that has been due longest."""
+    """Find the lane of the stream that has been due longest, and claim the first delivery of this lane."""
     with transaction.atomic():
         return _claim_oldest(stream_id, is_probe=is_probe)
 

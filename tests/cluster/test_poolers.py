@@ -45,7 +45,7 @@ def behind(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.core
 def test_a_pooler_that_shares_server_connections_is_refused(mode: str, options: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     with pgbouncer(mode, **options) as url, behind(url, monkeypatch):
-        # Two idle server connections, so that the pooler can use a different one for the next transaction.
+        # Open two idle server connections, so that the pooler can use a different one for the next transaction.
         with psycopg.connect(url, autocommit=True) as one, psycopg.connect(url, autocommit=True) as other:
             for each in (one, other):
                 each.execute("SELECT 1")

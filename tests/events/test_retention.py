@@ -263,7 +263,7 @@ def test_a_run_killed_during_a_chunk_leaves_a_consistent_log_for_the_next_run(te
     assert remaining(tenant.pk) == (12_000, 12_000, [], 0)
 
 
-def test_a_dry_run_counts_and_changes_nothing(tenant: Tenant) -> None:
+def test_a_dry_run_counts_events_and_deletes_no_event(tenant: Tenant) -> None:
     fill_log(tenant.pk, 5, recorded_at=OLD)
     out = StringIO()
     call_command("events", "prune", "--tenant", tenant.pk, "--dry-run", stdout=out)

@@ -102,7 +102,7 @@ class Proxy:
         for _ in range(len(self.targets)):
             target = self.targets[next(self._turn) % len(self.targets)]
             try:
-                # Not `asyncio.wait_for`: a cancellation at the last moment would lose the open connection.
+                # `asyncio.wait_for` is not used: with it, a cancellation at the last moment would lose the open connection.
                 async with asyncio.timeout(2.0):
                     return await _connection(target)
             except OSError:

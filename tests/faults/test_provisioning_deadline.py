@@ -69,7 +69,7 @@ def test_an_event_is_delivered_or_becomes_a_dead_letter_within_the_documented_ti
     assert longest(stream.pk) < bound + kills * RESTART_SECONDS
 
 
-def test_the_manual_names_the_longest_time_of_a_delivery_with_the_default_settings() -> None:
+def test_the_manual_contains_the_longest_time_of_a_delivery_with_the_default_settings() -> None:
     seconds = longest_seconds(delays=(1, 5, 30, 120, 600, 1800), jitter=0.2, lease=45.0, nudge=30.0, sweep=2.0)
     assert tuple(settings.DELIVERY_RETRY_DELAYS) == (1, 5, 30, 120, 600, 1800)
     assert f"{seconds / 60:.0f} minutes" in (Path(settings.BASE_DIR) / "docs" / "guarantees.md").read_text()

@@ -1,4 +1,4 @@
-"""Stored passwords: how they are checked and hashed again, and the history of former passwords, which a connection can forbid to reuse."""
+"""Stored passwords: how they are checked and hashed again, and the history of former passwords, whose reuse a connection can forbid."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--skip-baseline",
         action="store_true",
-        help="skip the first run, without a mutant; a test that also fails without the mutant then counts as caught",
+        help="skip the first run, which has no mutant; a test that also fails without the mutant then counts as caught",
     )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="how many mutants are tried at once; by default one per core"

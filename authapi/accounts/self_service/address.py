@@ -13,7 +13,8 @@ _ASKED = "scer"
 
 
 def may_change_address(user: User) -> bool:
-    """Tell whether the user may change the email address. False if a provider manages it, or if the user logs in with it."""
+    """Tell whether the user may change the email address. False if a provider manages the address, or if the user logs in with the
+    address."""
     return user.connection.is_database
 
 

@@ -50,7 +50,7 @@ class Proof:
 
 
 def kind_of(method: str) -> Kind:
-    """Return what authenticates a client with this authentication method."""
+    """Return the kind of credential that this authentication method uses."""
     return _KINDS[method]
 
 

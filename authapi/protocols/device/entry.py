@@ -67,7 +67,7 @@ def terms(request: ProtocolRequest, user: User | None, organization: Organizatio
 
 
 def parameters_of(scope: str, audience: str) -> Parameters:
-    """Return what a device requests as parameters of an authorization request."""
+    """Return the scope and the audience that a device requests, as parameters of an authorization request."""
     lasting = " ".join(value for value in scope.split() if value != _ONLINE_SCOPE)
     return Parameters({name: value for name, value in {"scope": lasting, "audience": audience}.items() if value}, frozenset())
 

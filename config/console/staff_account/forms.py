@@ -61,7 +61,7 @@ class PasskeyForm(NameForm):
 
 
 class RemovalForm(forms.Form):
-    """Confirms the removal of a factor; has a checkbox if it is the last factor."""
+    """Confirms the removal of a factor; has a checkbox if the factor is the last one."""
 
     is_last_known = forms.BooleanField(label="I know that this is my last second factor", label_suffix="")
 

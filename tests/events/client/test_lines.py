@@ -31,7 +31,7 @@ def test_the_line_of_every_type_contains_the_identity_of_its_entity(name: str) -
     assert line.isprintable()
 
 
-def test_an_update_line_names_the_changed_fields() -> None:
+def test_the_line_of_an_update_contains_the_changed_fields() -> None:
     before = {"user_id": "database|1", "name": "Ada", "user_metadata": {"phone": "1", "city": "Oslo"}, "updated_at": "a"}
     after = {"user_id": "database|1", "name": "Ada L.", "user_metadata": {"phone": "2", "city": "Oslo"}, "blocked": True, "updated_at": "b"}
     line = line_of("user.updated", {"object": after, "previous_object": before})

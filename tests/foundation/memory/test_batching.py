@@ -13,7 +13,7 @@ from foundation.memory.ttl_cache import Remembered
 
 
 class Source:
-    """A source whose calls return the number of the call, after the test sets `may_answer`."""
+    """A source. Each call waits until the test sets `may_answer`, and then returns the number of the call for every key."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []

@@ -67,7 +67,7 @@ def test_the_choices_of_the_password_policy_are_the_policies_of_the_service() ->
     assert policy.choices[0][1] == f"Not set: the same as {DEFAULT_POLICY.capitalize()}"
 
 
-def test_help_texts_name_the_actual_defaults() -> None:
+def test_help_texts_contain_the_actual_defaults() -> None:
     for strategy, row in KNOWN.items():
         told = {option.name: option.help_text for option in GUIDES[strategy].fields}
         assert f"Default: {row.scope}." in told["scope"]
@@ -209,7 +209,7 @@ def test_options_without_a_field_are_edited_as_rows(browser: Client, tenant: Ten
 
 
 @pytest.mark.parametrize("strategy", STORED_GUIDES)
-def test_the_form_of_a_strategy_without_logins_names_the_strategy_for_logins(browser: Client, strategy: str) -> None:
+def test_a_strategy_without_logins_shows_which_strategy_to_use_for_logins(browser: Client, strategy: str) -> None:
     content = browser.get(f"{reverse(ADD)}?strategy={strategy}").content.decode()
 
     assert "Users cannot log in through this connection." in content

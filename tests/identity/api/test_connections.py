@@ -119,7 +119,7 @@ def test_deleting_a_connection_deletes_its_users_and_can_be_repeated(api: Manage
     assert api.get(f"users/{segment(ada.user_id)}").status == 404
 
 
-def test_lists_filter_by_strategy_and_name(api: Management, tenant: Tenant) -> None:
+def test_lists_can_be_filtered_by_strategy_and_name(api: Management, tenant: Tenant) -> None:
     for name, strategy in (("one", "database"), ("two", "email"), ("three", "sms"), ("four", "samlp")):
         make_connection(tenant_id=tenant.pk, name=name, strategy=strategy)
 

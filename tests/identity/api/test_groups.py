@@ -116,7 +116,7 @@ def test_invalid_lists_of_members_are_refused(api: Management, tenant: Tenant, b
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
 
 
-def test_the_interface_lists_roles_of_a_group_and_groups_of_a_role(api: Management, tenant: Tenant) -> None:
+def test_roles_of_a_group_and_groups_of_a_role_can_be_listed(api: Management, tenant: Tenant) -> None:
     group, role = make_group(tenant), make_role(tenant)
     assert api.post(f"groups/{group.pk}/roles", {"roles": [role.pk, "rol_0123456789abcdef"]}).status == 404
     assert [api.post(f"groups/{group.pk}/roles", {"roles": [role.pk]}).status for _ in range(2)] == [204, 204]

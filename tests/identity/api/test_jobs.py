@@ -232,7 +232,7 @@ def test_jobs_of_every_type_can_be_read_except_bulk_acts_of_the_admin(api: Manag
         assert (answer.status, answer.json["type"], answer.json["percentage_done"]) == (200, job_type, 0)
 
 
-def test_the_errors_of_a_job_that_failed_as_a_whole_name_the_reason(api: Management, database_connection: Connection) -> None:
+def test_the_reason_is_shown_if_a_job_failed_as_a_whole(api: Management, database_connection: Connection) -> None:
     job = post_import(api, database_connection.pk, rows({"email": 1})).json["id"]
     Job.objects.of(database_connection.tenant_id).filter(pk=job).update(started_at=timezone.now() - timedelta(days=1))
     assert run_job(job)
@@ -320,7 +320,7 @@ def test_an_exported_csv_file_has_the_requested_columns_and_no_formula(api: Mana
         ({"surplus": 1}, "surplus"),
     ],
 )
-def test_the_refusal_of_an_export_names_the_invalid_member(api: Management, body: dict[str, Any], place: str) -> None:
+def test_a_refused_export_shows_which_member_is_invalid(api: Management, body: dict[str, Any], place: str) -> None:
     answer = api.post("jobs/users-exports", body)
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_body")
     assert answer.json["message"].endswith(f"on property {place}")

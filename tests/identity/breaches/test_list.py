@@ -215,7 +215,7 @@ class Interface(OutboundSession):
         return answer
 
 
-def test_a_refresh_retries_requests_keeps_unchanged_ranges_and_reports_its_failure(tmp_path: Path) -> None:
+def test_a_refresh_repeats_failed_requests_and_reports_its_failure(tmp_path: Path) -> None:
     body = f"{'A' * 35}:1".encode()
     pauses: list[float] = []
     present = BreachList(write_list(tmp_path / "list", "old"))

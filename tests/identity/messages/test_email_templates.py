@@ -146,14 +146,14 @@ def test_markup_or_line_breaks_in_a_name_do_not_change_the_mail(api: Management,
     assert "&lt;a href=&#39;https://evil.example&#39;&gt;" in html
 
 
-def test_a_template_cannot_name_the_sender_if_the_tenant_has_no_mail_provider(api: Management, ada: User) -> None:
+def test_a_template_cannot_set_the_sender_if_the_tenant_has_no_mail_provider(api: Management, ada: User) -> None:
     api.post("email-templates", {**TEMPLATE, "from": "Bank <security@bank.example>"})
     message = verify(api, ada)
     assert message.from_email.endswith("<no-reply@localhost>")
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_template_names_the_sender_if_the_tenant_has_a_mail_provider(api: Management, ada: User, tenant: Tenant) -> None:
+def test_a_template_can_set_the_sender_if_the_tenant_has_a_mail_provider(api: Management, ada: User, tenant: Tenant) -> None:
     api.post("email-templates", {**TEMPLATE, "from": "{{ friendly_name }} Team <shop@example.com>"})
     mailbox = Mailbox()
     with smtp_server(mailbox) as port:

@@ -228,7 +228,7 @@ def test_a_country_must_be_in_every_configured_list_of_allowed_countries(tenant:
         ("webhook+https://secret@gateway.example/send?x=1", "webhook"),
     ],
 )
-def test_the_setting_names_the_sender_of_the_platform(url: str, kind: str | None) -> None:
+def test_the_setting_determines_the_sender_of_the_platform(url: str, kind: str | None) -> None:
     found = sms_settings(url)
     assert found.get("kind") == kind
     if kind == "twilio":

@@ -64,7 +64,7 @@ def leave_traces(user: User) -> DeadLetter:
     return DeadLetterFactory.create(delivery=delivery)
 
 
-def test_the_event_log_and_the_start_page_name_users(browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_event_log_and_the_start_page_show_the_names_of_users(browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     update_user(tenant_id=ada.tenant_id, user_id=ada.user_id, changes={"nickname": "countess"})
     number_tenant(ada.tenant_id)
     pages = [reverse("admin:events_logentry_changelist"), reverse("admin:index")]
@@ -74,7 +74,7 @@ def test_the_event_log_and_the_start_page_name_users(browser: Client, ada: User,
     assert [NAME in browser.get(page).content.decode() for page in pages] == [False, False]
 
 
-def test_the_deliveries_of_a_stream_and_the_sessions_of_a_client_name_users(
+def test_deliveries_of_a_stream_and_sessions_of_a_client_show_the_names_of_users(
     browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = EventStreamFactory.create(tenant_id=ada.tenant_id)
@@ -121,7 +121,7 @@ def test_a_list_shows_names_of_users_without_a_query_for_each_row(
         browser.get(reverse(place))
 
 
-def test_the_audit_log_names_the_user_and_the_organization_of_a_membership(browser: Client, ada: User) -> None:
+def test_the_audit_log_shows_the_user_and_the_organization_of_a_membership(browser: Client, ada: User) -> None:
     stranger = make_organization(new_tenant(), "strangers", display_name="Strangers")
     company = make_organization(ada.tenant, "engines", display_name="Analytical Engines")
     with acting(Act(Actor("staff", "1", "charles@example.test"), ip="192.0.2.7", user_agent="")):
@@ -149,7 +149,7 @@ def test_a_list_shows_the_ids_of_users_to_accounts_that_may_not_see_users(
     assert ada.user_id in page or "as entered" in page
 
 
-def test_the_audit_log_names_users_of_memberships_only_to_accounts_that_may_see_users(
+def test_the_audit_log_shows_names_of_members_only_to_accounts_that_may_see_users(
     browser: Client, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     company = make_organization(ada.tenant, "engines", display_name="Analytical Engines")
@@ -164,7 +164,7 @@ def test_the_audit_log_names_users_of_memberships_only_to_accounts_that_may_see_
         assert "Ada Lovelace" not in page
 
 
-def test_the_page_of_a_row_links_to_the_user_and_shows_the_id(browser: Client, ada: User) -> None:
+def test_the_page_of_a_row_has_a_link_to_the_user_and_the_id(browser: Client, ada: User) -> None:
     letter = leave_traces(ada)
     link = f'href="{reverse("admin:identity_user_change", args=(quote(ada.pk),))}"'
 
@@ -174,7 +174,7 @@ def test_the_page_of_a_row_links_to_the_user_and_shows_the_id(browser: Client, a
         assert ada.user_id in page
 
 
-def test_a_redelivery_in_the_list_names_the_user(browser: Client, ada: User) -> None:
+def test_the_button_of_a_redelivery_has_a_label_with_the_name_of_the_user(browser: Client, ada: User) -> None:
     letter = leave_traces(ada)
 
     assert f'aria-label="Redeliver {letter.event_type} of {NAME}"' in browser.get(reverse(LISTS["dead letters"])).content.decode()

@@ -85,7 +85,7 @@ def test_the_message_of_a_redelivery_of_selected_dead_letters_says_how_many_wait
     assert said(answer) == [("warning", "2 redeliveries queued. They wait, because the stream is held: Token refused.")]
 
 
-def test_the_message_of_a_deployment_names_the_held_streams_of_the_action(browser: Client, tenant: Tenant) -> None:
+def test_the_message_of_a_deployment_shows_the_held_streams_of_the_action(browser: Client, tenant: Tenant) -> None:
     action = make_deployed_action(tenant)
     bound = create_stream(
         tenant_id=tenant.pk, name="Directory", subscriptions=["user.created"], destination_type="action",
@@ -103,7 +103,7 @@ def test_the_message_of_a_deployment_names_the_held_streams_of_the_action(browse
     ]
 
 
-def test_the_message_names_a_disabled_stream_as_the_reason(
+def test_the_message_gives_the_disabled_stream_as_the_reason(
     browser: Client, tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     [letter] = bury(tenant, stream, recorder, "user:a")

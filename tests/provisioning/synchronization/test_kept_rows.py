@@ -1,4 +1,4 @@
-"""Which skipped users the report of a synchronization names if more users were skipped than the report can contain."""
+"""Which skipped users are in the report of a synchronization if more users were skipped than the report can contain."""
 
 from __future__ import annotations
 

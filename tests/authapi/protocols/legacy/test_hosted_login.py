@@ -86,7 +86,7 @@ def test_the_redirect_uri_of_the_form_cannot_be_changed(old: OldClient) -> None:
     assert submit(old, answer, old.browser, wctx=context).status == 400
 
 
-def test_the_refusal_of_a_page_of_another_origin_names_the_endpoint_for_such_pages(old: OldClient) -> None:
+def test_the_refusal_tells_a_page_of_another_origin_which_endpoint_to_use(old: OldClient) -> None:
     status, error, words = refusal(post(old, origin=ORIGIN))
     assert (status, error, "/co/authenticate" in words) == (403, "access_denied", True)
 

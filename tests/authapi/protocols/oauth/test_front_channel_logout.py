@@ -66,7 +66,7 @@ def test_a_logout_loads_the_logout_url_of_every_application_of_the_session(insid
         assert (sent["iss"], sent["sid"]) == ([inside.issuer], [session.pk])
 
 
-def test_the_content_security_policy_names_exactly_the_origins_of_the_applications(inside: Login) -> None:
+def test_the_content_security_policy_contains_exactly_the_origins_of_the_applications(inside: Login) -> None:
     page = inside.browser.follow(logged_out(inside))
     directives = dict(each.strip().partition(" ")[::2] for each in page.headers["content-security-policy"].split(";"))
     assert directives["frame-src"] == "https://app.example.test https://blog.example.test:8443"
