@@ -25,7 +25,7 @@ _COMBINING = ("allOf", "anyOf", "oneOf", "if", "patternProperties")
 class DetailType:
     """A type of authorization details. Without a schema, the type accepts every object.
 
-    If title or sentence is missing, the consent page shows the name of the type and the members of the object.
+    Without a title, the consent page shows the name of the type. Below the sentence, it shows the members that the sentence omits.
     """
 
     name: str

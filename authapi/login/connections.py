@@ -14,8 +14,8 @@ def client_connections(client: Client) -> list[Connection]:
     """Return the connections that are enabled for the client, oldest first, without connections that are being deleted.
 
     No administrator enables connections for a client that registered itself. So this client also gets the connections that are enabled for
-    every client (`is_domain_connection`). The account page uses the connections that the settings of the tenant name for this page. If the
-    settings name none, the account page uses every connection that is enabled for at least one application (docs/adr/0118).
+    every client (`is_domain_connection`). The account page uses the connections that the tenant has set for this page. If the tenant has
+    set none, the account page uses every connection that is enabled for at least one application (docs/adr/0118).
     """
     if client.is_account_page:
         return _connections_of_account(client)

@@ -1,4 +1,4 @@
-"""Warnings about an action that do not prevent saving; shown in the admin and the management interface."""
+"""Warnings about an action. They do not prevent saving; the admin and the management interface show them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def budget_warning_of(action: Action) -> str:
 
 
 def warnings_of(action: Action) -> list[str]:
-    """Return warnings about the draft: its worst case duration, attributes outside the schemas, and undecryptable secrets."""
+    """Return warnings about the draft: a run that may exceed its budget, attributes outside the schemas, and secrets that cannot be
+    decrypted."""
     if action.template != SCIM_USER_PROVISIONING:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Enables a stream at the cursor taken before its users were read, so that changes made meanwhile are delivered."""
+"""Enables a stream at the cursor that was taken before the users were read, so that changes made meanwhile are delivered."""
 
 from __future__ import annotations
 

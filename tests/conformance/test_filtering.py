@@ -29,7 +29,7 @@ def test_a_heartbeat_advances_the_cursor_past_excluded_events(target: Target) ->
         assert stream.events(1)[0].message["event"]["id"] == expected
 
 
-def test_a_heartbeat_never_names_a_position_after_an_unsent_event(target: Target) -> None:
+def test_a_heartbeat_never_contains_a_position_after_an_unsent_event(target: Target) -> None:
     with target.subscribe({"event_type": "user.created"}) as stream:
         stream.opened()
         written: list[str] = []

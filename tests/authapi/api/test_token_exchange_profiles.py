@@ -107,7 +107,7 @@ def test_a_profile_with_one_invalid_member_is_refused(api: Management, acme: Con
     assert "c2VjcmV0" not in answer.body.decode()
 
 
-def test_a_profile_cannot_name_an_action_that_checks_tokens(api: Management, acme: Connection) -> None:
+def test_a_profile_cannot_contain_an_action_that_checks_tokens(api: Management, acme: Connection) -> None:
     answer = api.post(PATH, body(acme, action_id="act_1", subject_token=None, user=None))
     assert (answer.status, answer.json["errorCode"]) == (400, "operation_not_supported")
 

@@ -63,7 +63,7 @@ def test_a_handle_of_another_client_starts_no_login(bank: Bank) -> None:
 # --- A1a: an authorization server of the attacker (mix-up) ----------------------------------------------------------------------
 
 
-def test_every_authorization_response_names_the_issuer(bank: Bank) -> None:
+def test_every_authorization_response_contains_the_issuer(bank: Bank) -> None:
     assert bank.log_in().answer["iss"] == bank.issuer
     refused = bank.log_in(prompt="none", max_age="0")
     assert (refused.answer["error"], refused.answer["iss"]) == ("login_required", bank.issuer)

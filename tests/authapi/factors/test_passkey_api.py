@@ -90,7 +90,7 @@ def told(answer: Received) -> tuple[int, Any]:
     return answer.status, answer.json()
 
 
-def test_a_challenge_names_no_key_and_its_answer_is_accepted_for_one_login(shop: Shop) -> None:
+def test_a_challenge_contains_no_key_and_its_answer_is_accepted_for_one_login(shop: Shop) -> None:
     key, _ = give_passkey(shop.alice, shop.host)
     begun = shop.begun(realm="people")
     asked = begun["authn_params_public_key"]
@@ -206,7 +206,7 @@ def test_requests_of_a_public_application_are_limited(shop: Shop) -> None:
     assert statuses == {200, 429}
 
 
-def test_an_android_app_is_accepted_if_its_client_names_the_signing_key(shop: Shop) -> None:
+def test_an_android_app_is_accepted_if_the_signing_key_is_set_at_its_client(shop: Shop) -> None:
     key, _ = give_passkey(shop.alice, shop.host)
     key.origin = "android:apk-key-hash:q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s"
     assert told(shop.use(key)) == WRONG

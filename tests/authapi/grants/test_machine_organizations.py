@@ -48,7 +48,7 @@ def test_the_organization_parameter_is_refused_if_the_grant_denies_organizations
     assert refusal(answer) == (400, "invalid_request", "parameter organization is not allowed for this client")
 
 
-def test_a_request_without_the_required_organization_gets_an_error_that_names_the_reason(tenant: Tenant, resource: ApiResource) -> None:
+def test_a_request_without_the_required_organization_gets_an_error_with_the_reason(tenant: Tenant, resource: ApiResource) -> None:
     registered, _ = granted(tenant, resource, organization_usage="require", allow_any_organization=True)
     assert refusal(ask(tenant, registered)) == (400, "invalid_request", "parameter organization is required for this client")
 

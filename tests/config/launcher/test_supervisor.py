@@ -14,7 +14,7 @@ import pytest
 from tests.config.launcher.polling import lives, until
 
 ROOT = Path(__file__).resolve().parents[3]
-# Two members that print their pid. The second member ignores SIGTERM.
+# The supervisor has two members (its processes), which print their pid. The second member ignores SIGTERM.
 SCRIPT = """
 import sys
 from pathlib import Path

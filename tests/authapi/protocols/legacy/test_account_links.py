@@ -182,7 +182,7 @@ def impersonate(old: OldClient, **headers: str) -> Any:
     return old.ask("/users/<str:user_id>/impersonate", {"protocol": "oauth2", "impersonator_id": "x", "client_id": "y"}, **headers)
 
 
-def test_impersonation_is_refused_and_the_answer_names_an_alternative(old: OldClient) -> None:
+def test_impersonation_is_refused_and_the_answer_suggests_an_alternative(old: OldClient) -> None:
     token = access_token(old.tenant, global_client(old.tenant))
     words = "Impersonation is not available. Log in as a test user, or ask the user."
     assert refusal(impersonate(old, authorization=f"Bearer {token}")) == (403, "access_denied", words)
