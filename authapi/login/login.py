@@ -38,7 +38,7 @@ from identity.models import Connection, Organization, User
 class Login:
     """A login within one HTTP request. Caches its lookups for that request.
 
-    `stated` is the wish of the protocol, including a refusal. `row` is saved when the first page is shown.
+    `stated` is the wish as the protocol has read it; a refused wish is stored there, too. `row` is saved when the first page is shown.
     """
 
     http_request: HttpRequest
