@@ -20,7 +20,7 @@ os.environ |= {
     "OUTBOUND_ALLOW_HTTP": "1",
     "OUTBOUND_PRIVATE_NETWORKS": "127.0.0.0/8",
     "RATE_LIMITS_ENABLED": "0",
-    # As in production. Log lines in the readable format cost more time.
+    # The format of log lines is the same as in production. The readable format costs more time.
     "LOG_FORMAT": "json",
 }
 os.environ.setdefault("REDIS_PREFIX", f"bench-{secrets.token_hex(4)}")

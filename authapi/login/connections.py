@@ -39,7 +39,7 @@ def database_connections(client: Client) -> list[Connection]:
 
 
 def default_directory(tenant_id: str) -> Connection | None:
-    """Return the tenant's default connection for requests that name no connection.
+    """Return the tenant's default connection for requests without a connection.
 
     None if the tenant has no default connection, or if this connection does not accept passwords.
     """

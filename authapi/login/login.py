@@ -101,7 +101,7 @@ class Login:
 
     @cached_property
     def invitation(self) -> Invitation | None:
-        """The invitation that the wish names, in any state; None if the wish names no invitation of this client and organization."""
+        """The invitation in the wish, in any state; None if the wish contains no invitation of this client and organization."""
         wish = self.wish
         if not wish.invitation:
             return None
@@ -275,7 +275,7 @@ class Login:
         if self.wish.subjects and session.user.user_id not in self.wish.subjects:
             return False
         if self.wish.link_to:
-            # The wish names the connection of the linked account; the session keeps the connection of the primary account.
+            # The wish contains the connection of the linked account; the session keeps the connection of the primary account.
             enabled = client_connections(self.client)
             return session.user.user_id == self.wish.link_to and any(one.pk == session.connection_id for one in enabled)
         return any(one.pk == session.connection_id for one in self.connections)

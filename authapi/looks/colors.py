@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# The formats that themes accept: 3 or 6 digits, or 4 or 8 with an opacity.
+# The formats that themes accept: 3 or 6 digits without an opacity, 4 or 8 digits with an opacity.
 PATTERN = r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})"
 BLACK, WHITE = "#000000", "#ffffff"
 # WCAG 2.2, success criteria 1.4.3 (level AA) and 1.4.11.

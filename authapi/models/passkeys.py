@@ -10,7 +10,7 @@ from authapi.models.base import UnrecordedOwned
 class PasskeyCeremony(UnrecordedOwned):
     """A challenge for a passkey whose user is not known yet. The challenge is valid once, for one login or one application.
 
-    On the hosted pages `bound_to` names the login. An application gets an `auth_session`, whose digest is stored.
+    On the hosted pages, `bound_to` identifies the login. An application gets an `auth_session`, whose digest is stored.
     """
 
     digest = models.CharField(max_length=64, editable=False)

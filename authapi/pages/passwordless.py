@@ -103,7 +103,8 @@ def code_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def page_for(handle: str, connection: Connection, *, wants_other: bool = False) -> str:
-    """Return the URL of the page on which the user names the account for this connection. `wants_other` ignores the remembered account."""
+    """Return the URL of the page on which the user enters an address for this connection. With `wants_other`, ignore the remembered
+    account."""
     other = {ACCOUNT: OTHER} if wants_other else {}
     return with_parameters(ADDRESS_PATH, {HANDLE: handle, "connection": connection.name, **other})
 

@@ -1,6 +1,6 @@
 """Signatures of the service's own tokens: which algorithm signs with which key, and which algorithms each verifier accepts.
 
-One RSA key signs with several algorithms. A verifier names the algorithms that it accepts, and each kind of key allows some algorithms
+One RSA key signs with several algorithms. A verifier specifies the algorithms that it accepts, and each kind of key allows some algorithms
 only. So a public key is never used as a shared secret (RFC 8725, 3.1 and 3.2).
 """
 

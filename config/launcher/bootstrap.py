@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv"
 INTERPRETER = ENVIRONMENT / "bin" / "python"
-# uv is outside the environment, so that a sync does not remove the tool that performs it.
+# uv is outside the environment, because uv would otherwise remove itself when it syncs the environment.
 TOOLS = ENVIRONMENT / "tools"
 STAMP = ENVIRONMENT / "installed"
 LOCKS = ROOT / "requirements"

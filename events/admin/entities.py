@@ -80,7 +80,8 @@ class Entity:
 def entities_of(site: admin.AdminSite, request: HttpRequest, named: Iterable[Root]) -> dict[Root, Entity]:
     """Return the name and the page of each entity, with one query for all entities.
 
-    An entity without a row is marked as deleted. A deleted entity has no page; neither has an entity that the account may not see.
+    An entity without a row is marked as deleted. There is no page for a deleted entity, and none for an entity that the account may not
+    see.
     """
     staff = staff_of(request)
     wanted = {pair: pair[1].partition(":") for pair in named}

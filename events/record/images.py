@@ -22,7 +22,7 @@ class RowMark:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one document: its root or None, and the rows of its parts by table and key."""
+    """The rows of one document: its root (None if there is no root), and the rows of its parts by table and key."""
 
     root: Image | None
     parts: Mapping[str, Mapping[str, Image]] = field(default_factory=dict)

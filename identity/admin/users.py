@@ -191,7 +191,7 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[User], search_term: str
     ) -> tuple[models.QuerySet[User], bool]:
-        """Search by query if the term names a field, by user id if it contains a bar, otherwise by the search fields."""
+        """Search by query if the term contains the name of a field, by user id if it contains a bar, otherwise by the search fields."""
         term = search_term.strip()
         if is_query(term):
             found = found_by_query(request, queryset, term)

@@ -60,7 +60,7 @@ class Job(TenantOwned):
     class Meta(TenantOwned.Meta):
         ordering = ("-created_at", "id")
         indexes = [
-            # The list in the admin, with pages by key.
+            # Serves the list in the admin, which has pages by key.
             models.Index(fields=["tenant", "created_at", "id"], name="identity_job_listed"),
             models.Index(fields=["status", "lease_until"], name="identity_job_unfinished"),
             # Running bulk acts on the rows of a list.
@@ -146,7 +146,7 @@ class JobError(models.Model):
     errors = models.JSONField()
 
     class Meta:
-        # The list in the admin, with pages by key.
+        # Serves the list in the admin, which has pages by key.
         indexes = [models.Index(fields=["job", "row_number", "id"], name="identity_joberror_listed")]
         ordering = ("job", "row_number")
 

@@ -86,9 +86,11 @@ class FormerTenant(models.Model):
 
 
 class CustomDomain(TenantOwned):
-    """The first host of a tenant, or a custom domain. Requests reach the tenant once the host is verified. Events name the canonical host.
+    """The first host of a tenant, or a custom domain. Requests reach the tenant once the host is verified. Events contain the canonical
+    host.
 
-    A host may be pending at several tenants until one of them verifies it: a pending domain must not prevent its owner from registering it.
+    A host may be pending at several tenants until one of them verifies it: a domain that is pending at one tenant must not prevent its
+    owner from registering it.
     """
 
     class CertificateType(models.TextChoices):

@@ -92,7 +92,7 @@ class User(RecordedModel):
 
     @property
     def lasting_key(self) -> int:
-        """The primary key at the creation of the user. Unlike `pk`, it survives a move, so digests that name a user contain it."""
+        """The primary key at the creation of the user. Unlike `pk`, it survives a move, so digests that identify a user contain it."""
         return self.pk if self.first_key is None else self.first_key
 
     @property

@@ -85,7 +85,7 @@ def parse_path(text: str) -> ScimPath:
 def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
     """Set `value` at `path`. For each type, an attribute has at most one element. The first element is primary.
 
-    If the path names a list but no element type, and the value is a list, each item becomes one element.
+    If the path is the path of a list without an element type, and the value is a list, each item becomes one element.
     """
     target = resource.setdefault(path.urn, {}) if path.urn else resource
     if path.is_in_list:

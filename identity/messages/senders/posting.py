@@ -15,8 +15,8 @@ _SECONDS = 15.0
 def post(url: str, *, headers: Mapping[str, str], body: bytes) -> Answer:
     """Return the response of a provider, of any status.
 
-    Raises `MessageRefused` for a refused address or URL or a TLS failure, `ProviderAway` if the request did not arrive, and `InDoubt` if
-    the request may have arrived.
+    Raises `MessageRefused` if the address or the URL is refused or if TLS fails, `ProviderAway` if the request did not arrive, and
+    `InDoubt` if the request may have arrived.
     """
     try:
         return outbound_session().send("POST", url, headers=headers, body=body, deadline=time.monotonic() + _SECONDS)

@@ -44,7 +44,7 @@ PROFILES: list[Document] = [
 
 
 class Leaf(NamedTuple):
-    """The text of a query, and a function that reports whether a document matches it."""
+    """The text of a query, and a function that reports whether a document matches this query."""
 
     text: str
     test: Test
