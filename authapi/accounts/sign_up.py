@@ -96,7 +96,7 @@ def sign_up(request: SignUp) -> User:
     """Create the user with its event and, if configured, a mail that verifies the email address. Return the user.
 
     The caller binds the context of the event. Raises `SignUpRefused`. A password is hashed even if the identifier is taken: otherwise a
-    fast response would reveal this.
+    fast response would reveal that the identifier is taken.
     """
     if not request.is_open:
         _refuse(request, SignUpRefused(Reason.DISABLED))

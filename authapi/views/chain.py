@@ -140,8 +140,7 @@ def hot_endpoint(
 
 
 async def _read(body: Body, scope: Scope, receive: Receive) -> bytes | None:
-    """Return the body; None if the client has disconnected. For a body above the limit, return null bytes instead, whose number is above
-    the limit, too."""
+    """Return the body; None if the client has disconnected. For a body above the limit, return more null bytes than the limit allows."""
     take: TakeBody | None = scope.get("extensions", {}).get(BODY)
     try:
         whole = take() if take is not None else None

@@ -1,8 +1,8 @@
 """`/mfa/*`: an application requests, enrolls, lists and removes second factors (contract 2.11).
 
-The `mfa_token` of a waiting login proves the first factor only. With this token, an application may request a challenge, read the list, and
-enroll a first second factor. To enroll a further factor, or to remove one, the application needs an access token for `{issuer}mfa/`. Such a
-token requires a login with a second factor.
+The `mfa_token` of a waiting login proves the first factor only. With this token, an application may request a challenge, read the list of
+factors, and enroll a first second factor. To enroll a further factor, or to remove one, the application needs an access token for
+`{issuer}mfa/`. Such a token requires a login with a second factor.
 """
 
 from __future__ import annotations

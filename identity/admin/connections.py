@@ -76,7 +76,7 @@ class ButtonChoice(forms.NullBooleanSelect):
 
 
 class ConnectionForm(ServiceForm):
-    """The form of a connection. Strategies with a guide have a field for each of its options; other options are rows."""
+    """The form of a connection. For a strategy with a guide, the form has a field for each option in the guide; other options are rows."""
 
     # Set on subclasses for one strategy.
     guide: ClassVar[Guide | None] = None

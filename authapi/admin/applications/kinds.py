@@ -105,8 +105,8 @@ KINDS: Mapping[str, Kind] = {
             {**_PUBLIC, "app_type": "regular_web", "grant_types": [], "addons": {wsfed.ADDON: {}}},
             labels={"callbacks": "Reply addresses"},
             help_texts={
-                "callbacks": "One address per line. The browser posts the token to the address that the request names (wreply). If the "
-                "request names no address, the browser posts the token to the first address."
+                "callbacks": "One address per line. The browser posts the token to the address in the request (wreply). If the "
+                "request contains no address, the browser posts the token to the first address of this list."
             },
         ),
     )

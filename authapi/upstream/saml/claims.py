@@ -126,8 +126,8 @@ def claims_of(
 def _subject(statement: Statement, configured: tuple[str, ...]) -> str:
     """Return the identifier of the user. If attributes are configured and none has a value, refuse the login.
 
-    The NameID counts as a value of the attribute `NAME_IDENTIFIER`. Default attributes are not tried instead of configured attributes: a
-    default attribute may identify another user.
+    The NameID counts as a value of the attribute `NAME_IDENTIFIER`. If attributes are configured, the default attributes are not tried,
+    because a default attribute may identify another user.
     """
     if configured:
         subject = _first(statement.attributes, configured)

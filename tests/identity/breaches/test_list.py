@@ -48,7 +48,7 @@ def run(*arguments: str) -> str:
     return written.getvalue()
 
 
-def test_no_password_is_found_without_a_list_and_the_status_reports_the_missing_list(place: Path, settings: Any) -> None:
+def test_no_password_is_found_without_a_list_and_the_status_says_why(place: Path, settings: Any) -> None:
     assert not is_in_breach("leaked-1")
     assert run("status").startswith("Passwords are not checked: there is no file")
     settings.BREACHED_PASSWORDS_FILE = ""

@@ -216,7 +216,7 @@ def test_the_stop_command_asks_for_confirmation_and_waits_until_no_work_runs(ten
     assert Tenant.objects.get(pk=tenant.pk).status == "active"
 
 
-def test_a_tenant_that_was_handed_over_starts_again_only_with_the_option_after_hand_over(tenant: Tenant) -> None:
+def test_a_tenant_that_was_handed_over_is_started_again_only_on_explicit_request(tenant: Tenant) -> None:
     stopping.stop_tenant(tenant_id=tenant.pk)
     put(tenant, "moved")
     with pytest.raises(CommandError, match="was handed over"):

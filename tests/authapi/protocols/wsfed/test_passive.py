@@ -109,7 +109,7 @@ def test_an_application_gets_no_token_for_another_application(tenant: Tenant, cl
         assert browser.get(f"/wsfed/{client.client_id}", {"wtrealm": realm}).status_code == 302
 
 
-def test_a_request_with_a_session_needs_a_new_login_only_if_it_demands_freshness(client: Client, user: User, browser: Browser) -> None:
+def test_a_user_with_a_session_logs_in_again_only_if_the_request_demands_it(client: Client, user: User, browser: Browser) -> None:
     log_in(browser, f"/wsfed/{client.client_id}")
     assert fields_of(browser.get(f"/wsfed/{client.client_id}"))["action"] == REPLY
     assert browser.get(f"/wsfed/{client.client_id}", {"wfresh": "60"}).status_code == 200
