@@ -88,7 +88,7 @@ def of_document(document: Mapping[str, str], *, job: str) -> Act:
 
 
 def act_of_command(arguments: Sequence[str]) -> Act | None:
-    """Return the act of a command line. Return None for `runserver`, because each of its requests is a separate act, and for `test`.
+    """Return the act of a command line. Return None for `test`, and for `runserver`, because each request to it is a separate act.
 
     The act contains only the name of the command, because the arguments can be secrets.
     """

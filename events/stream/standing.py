@@ -1,6 +1,7 @@
 """Ends open streams whose client, tenant or staff session may no longer read.
 
-Once a second, one query reads the state of the clients and tenants of all streams with a token. Each stream of staff checks its session.
+Once a second, one query reads the state of the clients and tenants of all streams that were opened with a token. Each stream of staff
+checks its session.
 """
 
 from __future__ import annotations

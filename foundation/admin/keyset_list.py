@@ -1,8 +1,8 @@
 """Lists of growing tables: keyset paging, whose cost does not grow with the table.
 
-An index provides the order of the rows. A page begins directly after or before the key of a row; no row is skipped, and counting
-stops at a limit. Indexed filters use their index. Every other filter or search examines at most `WALK` rows per page. If this limit ends
-the search, the page reports that it is partial, and contains the key from which the next page continues.
+An index provides the order of the rows. A page begins directly after or before the key of a row, so PostgreSQL does not read the rows of
+the pages before. Counting stops at a limit. Indexed filters use their index. Every other filter or search examines at most `WALK` rows per
+page. If this limit ends the search, the page reports that it is partial, and contains the key from which the next page continues.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
 class _Asked:
     """The rows that match the filters of a request.
 
-    `base` applies only the filters that an index serves, `narrowed` applies all filters. `is_walked` tells whether `base` and `narrowed`
+    `base` applies only the filters that an index serves; `narrowed` applies all filters. `is_walked` tells whether `base` and `narrowed`
     can differ.
     """
 

@@ -40,8 +40,8 @@ def compile_expression(text: str) -> Expression:
     """Return a function of the user's document; raise `ExpressionRefused` with the reason.
 
     A missing path yields None. An expression that is only `!path` yields False if the value is true, and True for any other value, so
-    that `!blocked` is True for a user without this field. Elsewhere, `!` has its meaning in JMESPath. The function raises
-    `ExpressionFailed` when a function gets a wrong type, or when the value would become too large.
+    that `!blocked` is True for a user without this field. Elsewhere, `!` has its meaning in JMESPath. The returned function raises
+    `ExpressionFailed` when a function in the expression gets a value of a wrong type, or when the value would become too large.
     """
     expression = text.strip()
     if not expression or len(expression) > MAX_CHARACTERS:

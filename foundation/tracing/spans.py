@@ -1,4 +1,4 @@
-"""Spans of this process. While tracing is off, a span costs one test and a context manager that does nothing.
+"""Spans of this process. While tracing is off, a span costs one check and a context manager that does nothing.
 
 Names and attributes contain ids, numbers and words of the source only. They never contain an address, a name, a body or the text of an
 error. The SDK is imported by `start`, so a process without tracing never loads it.

@@ -119,7 +119,8 @@ class Job(TenantOwned):
 class JobChunk(models.Model):
     """A part of a job's input or output with some hundred rows.
 
-    Chunks are ordered by `number`: of input, the number of the first row; of output, the number of the piece.
+    Chunks are ordered by `number`. For a chunk of input, this is the number of its first row; for a chunk of output, the number of the
+    piece.
 
     Input `content` is compressed and encrypted, because rows contain password hashes. Output `content` is a piece of a gzip file.
     """

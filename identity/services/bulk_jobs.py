@@ -1,4 +1,4 @@
-"""Runs an act on many rows as a job. The rows are fixed at the start, a service changes each row, and the job can be canceled.
+"""Runs an act on many rows as a job. The rows are fixed at the start, each row is changed through its service, and the job can be canceled.
 
 1. `start_bulk_job` stores the keys of the rows, in order, with the actor, the IP address and the reason.
 2. One transaction processes some rows and updates the job. If a worker dies, its transaction is committed completely or not at all.

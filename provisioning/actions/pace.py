@@ -72,7 +72,7 @@ class Pace:
     def take(self, verb: str, seconds_left: float) -> None:
         """Take a token; wait for the token if it is available soon.
 
-        If no token is available soon, raises `NoTurn` for a delivery that can be put off: its attempt is not counted. In all other cases,
+        If no token is available soon, raises `NoTurn` for a delivery that can be put off: its attempt is not counted. For every other run,
         raises `TransientFailure` with the time to wait. A run that may have written cannot be put off, because its repetition must look up
         the user first.
         """
