@@ -1,7 +1,7 @@
 """Interrupts installed actions at their deadline: the signal of an interval timer raises an exception in the running code.
 
 The signal interrupts endless loops, sleeps and blocking reads. It does not interrupt other threads, code that never returns to the
-interpreter (such as a regular expression with catastrophic backtracking), and code that always catches `BaseException`. In these cases,
+interpreter (such as a regular expression with catastrophic backtracking), or code that always catches `BaseException`. In these cases,
 Celery interrupts the task at 20 s and kills its process at 30 s. Signals are delivered to the main thread, in which a worker runs its
 tasks; in other threads the deadline is not enforced.
 """

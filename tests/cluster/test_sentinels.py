@@ -1,4 +1,5 @@
-"""The master of three Redis protocol servers is killed and frozen under load. The service continues with the sentinels' new master."""
+"""The master of three Redis protocol servers is killed and frozen under load. The service continues with the new master that the sentinels
+elect."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ class World:
 
 
 def is_unbuilt(method: str, path: str) -> bool:
-    """Report whether clients know this operation and the service lacks it. The answer is 404 with a reason (`test_upstream_table.py`)."""
+    """Report whether clients know this operation but the service lacks it. The answer is 404 with a reason (`test_upstream_table.py`)."""
     return unbuilt_at(method.upper(), f"/api/v2{path}".replace("{", "").replace("}", "")) is not None
 
 
@@ -290,7 +290,7 @@ def _whole_world(world: World) -> None:
 
 
 _OPERATIONS = [(path, method) for path, methods in _DOCUMENT["paths"].items() for method in methods]
-# Other tests cover each operation with success and refusal. A normal run tests a third of the operations, `make test-deep` all.
+# Other tests cover a success and a refusal of each operation. A normal run tests a third of the operations, `make test-deep` tests all.
 _DRAWN = set(sample(_OPERATIONS, "drawn", len(_OPERATIONS) // 3))
 _PATHS = {path: {method: methods[method] for method in methods if (path, method) in _DRAWN} for path, methods in _DOCUMENT["paths"].items()}
 _DRAWN_DOCUMENT = {**_DOCUMENT, "paths": {path: methods for path, methods in _PATHS.items() if methods}}
@@ -314,7 +314,7 @@ def test_the_document_describes_every_answer(case: Case, world: World) -> None:
 
 
 def _is_empty(value: Any) -> bool:
-    """Report whether a value is empty in a query. A query contains a list as its members and an object as the names of its members."""
+    """Report whether a value is empty in a query. In a query, a list is sent as its members, and an object as the names of its members."""
     return value in ("", None) or (isinstance(value, (dict, list)) and all(map(_is_empty, value)))
 
 

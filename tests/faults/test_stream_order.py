@@ -65,7 +65,7 @@ def test_slow_transactions_reorder_row_ids_but_never_positions(world: World, fol
 
 
 def test_reading_up_to_the_oldest_running_transaction_reorders_the_events_of_a_document(world: World, following: Following) -> None:
-    """Transaction A gets the lower id. Transaction B changes a document and commits. Then A changes the document.
+    """Transaction A gets the lower id. Transaction B changes a document and commits. Then A changes the same document.
 
     The change of A is the later change, but a reader in the order of transaction ids reads it first.
     """

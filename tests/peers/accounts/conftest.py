@@ -28,7 +28,7 @@ def scim_process(request: pytest.FixtureRequest) -> Iterator[RealServer]:
 
 @pytest.fixture
 def strangers(server: RealServer) -> Strangers:
-    """Create two accounts on the server that do not belong to this service, one of them with the key of another client."""
+    """On the server, create two accounts that do not belong to this service, one of them with the key of another client."""
     found = Strangers(server)
     found.add("neighbor@example.test", external_id="okta|77")
     found.add("other@example.test")
