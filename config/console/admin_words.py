@@ -11,7 +11,7 @@ ABOUT: Mapping[str, str] = {
     "identity.group": "Sets of users of the tenant, an organization or a connection. All members of a group have its roles.",
     "identity.role": "Named sets of permissions. Assign them to users, to groups or to members of organizations.",
     "identity.connection": "How users log in: with a password, a code, a link, or at a provider. Each user belongs to one connection.",
-    "authapi.session": "Users who are logged in, with their browsers. When a session ends, the service notifies the applications in it.",
+    "authapi.session": "Users who are logged in, with their browsers. When a session ends, the service notifies its applications.",
     "identity.job": "Long tasks such as imports, exports and deletions, with their progress and errors.",
     "identity.linkedidentity": "Additional accounts that were linked to a user. The user can log in with each linked account.",
     "identity.groupmember": "The users in each group, and the groups that are nested in another group.",
@@ -25,15 +25,14 @@ ABOUT: Mapping[str, str] = {
     "authapi.consent": "Permissions that users gave to applications. If you withdraw a consent, the application must ask the user again.",
     "authapi.passwordlesscode": "Codes and links that were sent for logins without a password. Their values are never shown.",
     "identity.enrolledfactor": "Second factors and passkeys of users. Codes, secrets and complete addresses are never shown.",
-    "authapi.rememberedbrowser": "Browsers in which a user can log in without the second factor for a limited time.",
-    "authapi.passkeyceremony": "Logins and sign-ups with a passkey that users have begun and not finished. Challenges are never shown.",
-    "authapi.factortransaction": "Logins through an application's own form that still need a second factor. Their tokens are never shown.",
-    "authapi.factorchallenge": "Codes that were sent as second factors, and challenges that keys must sign. Their values are never shown.",
-    "authapi.devicekey": "Public keys of devices on which users of legacy clients stay logged in.",
-    "authapi.accountticket": "Links that set a password, lift a block or set up a second factor. Each link works once.",
-    "identity.passwordcredential": "Users who have a password, and when it was set. Passwords are never shown.",
-    "identity.joberror": "Rows that a job could not process, with the reason. To see them, search for the id of the job.",
-    "identity.jobchunk": "The input and output of running jobs, in parts. The parts of a job are deleted when the job ends.",
+    "authapi.rememberedbrowser": "Browsers in which, for a limited time, a user can log in without the second factor.",
+    "authapi.passkeyceremony": "Unfinished logins and sign-ups with a passkey. Challenges are never shown.",
+    "authapi.factortransaction": "Logins through an application's own form for which the second factor is missing. Their tokens are never shown.", "authapi.factorchallenge": "Codes that were sent as second factors, and challenges that keys must sign. Their values are never
+    shown.", "authapi.devicekey": "Public keys of devices on which users of legacy clients stay logged in.", "authapi.accountticket": "Links
+    that set a password, lift a block or set up a second factor. Each link works once.", "identity.passwordcredential": "Users who have a
+    password, and when it was set. Passwords are never shown.", "identity.joberror": "Rows that a job could not process, with the reason. To
+    see them, search for the id of the job.", "identity.jobchunk": "The input and output of running jobs, in parts. The parts of a job are
+    deleted when the job ends.",
     # Applications
     "authapi.client": "Applications that log users in or call APIs.",
     "authapi.tenantsettings": "Settings for logins, such as names on pages, lifetimes of sessions and limits of failed logins.",
@@ -49,7 +48,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.logoutnotice": "Applications that the service has not yet notified of the end of a session.",
     "authapi.pushedrequest": "Authorization requests that applications sent to /oauth/par and that no login has used yet.",
     "authapi.loginticket": "Users who entered a password in a legacy client and whose browser has not reached the login pages yet.",
-    "authapi.logintransaction": "Logins that users have begun on the login pages and not finished.",
+    "authapi.logintransaction": "Unfinished logins on the login pages.",
     "authapi.logouttransaction": "Logouts during which the browser visits applications, so that the applications end their sessions.",
     # Streams
     "events.logentry": "All events of a tenant, newest first. Clients that read /api/v2/events get the same events, oldest first.",
@@ -57,7 +56,7 @@ ABOUT: Mapping[str, str] = {
     "events.event": "All events, also those that are not in the log yet. If you choose one tenant, the list is sorted by entity.",
     "events.head": "The last position of each tenant's log, and the position up to which old events were deleted.",
     "events.outbox": "Recorded events that are not in the log yet. Normally, each event enters the log within a second.",
-    "events.mark": "Changes without an event, because a program wrote to the database without the service. Find out which program.",
+    "events.mark": "Changes without an event, because a program other than the service wrote to the database. Find out which program.",
     # Provisioning
     "provisioning.action": "An action processes the events of event streams. For example, it provisions users to a SCIM server.",
     "provisioning.delivery": "A delivery sends one event to the destination of a stream. If all attempts fail, a dead letter is stored.",

@@ -319,7 +319,8 @@ def _is_empty(value: Any) -> bool:
 
 
 def _keeps_its_path(case: Case) -> bool:
-    """Report whether the case keeps its generated ids. A case always keeps invalid ids. A quarter of the cases keep valid, unknown ids."""
+    """Report whether a request keeps its generated ids. Invalid ids are always kept; valid ids of unknown rows in a quarter of the
+    cases."""
     is_bad = case.meta is not None and case.meta.is_negative_at(ParameterLocation.PATH)
     return is_bad or sha256(orjson.dumps(case.path_parameters, default=str)).digest()[0] % 4 == 0
 

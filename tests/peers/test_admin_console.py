@@ -92,7 +92,7 @@ def base_of(web: WebProcess) -> str:
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test-peers")
-def test_every_page_is_accessible_and_keeps_its_limits_of_width_and_bytes(page: Page, web: WebProcess, session: Client, rows: Rows) -> None:
+def test_every_page_is_accessible_and_within_its_limits(page: Page, web: WebProcess, session: Client, rows: Rows) -> None:
     barriers: dict[str, list[str]] = {}
     kilobytes = {}
     for number, address in enumerate(every_page(session, rows)):

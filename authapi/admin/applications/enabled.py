@@ -90,7 +90,7 @@ class EnabledClients:
         return Panel("Applications to which users of this connection can log in", ("Application", "Client id", ""), rows, empty, **more)
 
     def of_connection(self, request: HttpRequest, connection: Connection) -> HttpResponse:
-        """Add a client to a connection, or remove the client in the URL."""
+        """Add a client to a connection, or remove the client whose id is in the URL."""
         back = f"{self._connections.address_of('change', connection)}?tab={slugify(APPLICATIONS)}"
         clients = Client.objects.of(connection.tenant_id).filter(is_account_page=False, revoked_at=None)
         if "client" in request.GET:
@@ -104,7 +104,7 @@ class EnabledClients:
         return self._added(request, self._connections, connection, form, back)
 
     def of_client(self, request: HttpRequest, client: Client) -> HttpResponse:
-        """Add a connection to a client, or remove the connection in the URL."""
+        """Add a connection to a client, or remove the connection whose id is in the URL."""
         if client.revoked_at is not None:
             raise PermissionDenied
         back = f"{self._clients.address_of('change', client)}?tab={slugify(CONNECTIONS)}"

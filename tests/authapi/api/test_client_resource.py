@@ -207,7 +207,7 @@ def test_a_global_client_is_listed_on_request_and_cannot_be_changed(api: Managem
         assert answer.status == 403, method
 
 
-def test_lists_contain_times_only_if_the_request_names_the_time_fields(api: Management) -> None:
+def test_lists_contain_times_only_if_the_request_selects_the_time_fields(api: Management) -> None:
     client = api.post("clients", {"name": "Shop"}).json
     assert {"created_at", "updated_at"} <= client.keys()
     assert api.get("clients").json[0].keys() & {"created_at", "updated_at"} == set()

@@ -53,7 +53,7 @@ def test_an_email_connection_always_has_a_mail_template_with_a_body(api: Managem
     assert api.patch(path, {"options": without_body}).json["options"] == {"email": {"subject": "Your code", "body": ""}}
 
 
-def test_lists_contain_times_only_if_the_request_names_the_fields(api: Management, database_connection: Connection) -> None:
+def test_lists_contain_times_only_if_the_request_selects_the_fields(api: Management, database_connection: Connection) -> None:
     assert api.get("connections").json[0].keys() & {"created_at", "updated_at"} == set()
     assert api.get("connections", {"fields": "id,created_at"}).json[0].keys() == {"id", "created_at"}
     assert {"created_at", "updated_at"} <= api.get(f"connections/{database_connection.pk}").json.keys()

@@ -72,7 +72,7 @@ def test_a_list_of_an_imported_file_contains_no_password_and_no_whole_digest(pla
     assert "200 passwords" in run("status")
 
 
-def test_passwords_below_the_minimum_count_and_padding_lines_are_not_stored(tmp_path: Path) -> None:
+def test_padding_lines_and_passwords_below_the_minimum_count_are_not_stored(tmp_path: Path) -> None:
     suffix = digest("a")[5:]
     other = digest("b")[5:]
     body = f"{suffix}:9\r\n{other}:2\r\n{'0' * 35}:0\r\n".encode()
@@ -117,7 +117,7 @@ def test_a_much_smaller_list_replaces_the_old_list_only_on_request(place: Path, 
     assert BreachList(place).facts.count == 1
 
 
-def test_an_interrupted_run_resumes_and_searches_use_the_old_list_until_the_run_ends(place: Path, tmp_path: Path) -> None:
+def test_searches_use_the_old_list_until_an_interrupted_run_has_resumed_and_ended(place: Path, tmp_path: Path) -> None:
     write_list(place, "old")
     source = tmp_path / "pwned.txt"
     source.write_text(lines_of(*LEAKED))
