@@ -27,12 +27,13 @@ ABOUT: Mapping[str, str] = {
     "identity.enrolledfactor": "Second factors and passkeys of users. Codes, secrets and complete addresses are never shown.",
     "authapi.rememberedbrowser": "Browsers in which, for a limited time, a user can log in without the second factor.",
     "authapi.passkeyceremony": "Unfinished logins and sign-ups with a passkey. Challenges are never shown.",
-    "authapi.factortransaction": "Logins through an application's own form for which the second factor is missing. Their tokens are never shown.", "authapi.factorchallenge": "Codes that were sent as second factors, and challenges that keys must sign. Their values are never
-    shown.", "authapi.devicekey": "Public keys of devices on which users of legacy clients stay logged in.", "authapi.accountticket": "Links
-    that set a password, lift a block or set up a second factor. Each link works once.", "identity.passwordcredential": "Users who have a
-    password, and when it was set. Passwords are never shown.", "identity.joberror": "Rows that a job could not process, with the reason. To
-    see them, search for the id of the job.", "identity.jobchunk": "The input and output of running jobs, in parts. The parts of a job are
-    deleted when the job ends.",
+    "authapi.factortransaction": "Logins through an application's own form whose second factor is still missing. Their tokens are never shown.",
+    "authapi.factorchallenge": "Codes that were sent as second factors, and challenges that keys must sign. Their values are never shown.",
+    "authapi.devicekey": "Public keys of devices on which users of legacy clients stay logged in.",
+    "authapi.accountticket": "Links that set a password, lift a block or set up a second factor. Each link works once.",
+    "identity.passwordcredential": "Users who have a password, and when it was set. Passwords are never shown.",
+    "identity.joberror": "Rows that a job could not process, with the reason. To see them, search for the id of the job.",
+    "identity.jobchunk": "The input and output of running jobs, in parts. The parts of a job are deleted when the job ends.",
     # Applications
     "authapi.client": "Applications that log users in or call APIs.",
     "authapi.tenantsettings": "Settings for logins, such as names on pages, lifetimes of sessions and limits of failed logins.",
