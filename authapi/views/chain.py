@@ -164,7 +164,7 @@ def _unread(refused: RequestRefused, methods: tuple[str, ...]) -> Answer:
     return replace(answer, headers={**answer.headers, "Connection": "close"})
 
 
-# Not frozen, because frozen instances are slower to create, and each request creates an instance. This also applies to the classes below.
+# This class and the classes below are not frozen, because each request creates instances, and frozen instances are slower to create.
 @dataclass(slots=True)
 class _Request:
     """One request that is being processed."""

@@ -27,7 +27,7 @@ ABOUT: Mapping[str, str] = {
     "identity.enrolledfactor": "Second factors and passkeys of users. Codes, secrets and complete addresses are never shown.",
     "authapi.rememberedbrowser": "Browsers in which, for a limited time, a user can log in without the second factor.",
     "authapi.passkeyceremony": "Unfinished logins and sign-ups with a passkey. Challenges are never shown.",
-    "authapi.factortransaction": "Logins through an application's own form whose second factor is still missing. Their tokens are never shown.",
+    "authapi.factortransaction": "Logins through an application's own form, without the second factor yet. Their tokens are never shown.",
     "authapi.factorchallenge": "Codes that were sent as second factors, and challenges that keys must sign. Their values are never shown.",
     "authapi.devicekey": "Public keys of devices on which users of legacy clients stay logged in.",
     "authapi.accountticket": "Links that set a password, lift a block or set up a second factor. Each link works once.",
