@@ -52,7 +52,7 @@ def compile_expression(text: str) -> Expression:
     if names is not None:
         # Fast path: nearly every expression is a plain path.
         return lambda document: _value_at(document, names)
-    # Parsed here: for JMESPath, `!a.b` is the member b of `!a`.
+    # `!path` is parsed here, because JMESPath reads `!a.b` as the member b of `!a`.
     negated = _names_of(_parsed(expression[1:])) if expression.startswith("!") and expression[1:].strip() else None
     if negated is not None:
         return lambda document: _value_at(document, negated) is not True

@@ -12,7 +12,7 @@ from typing import IO, Any, NoReturn
 
 # A user's profile may have 1 MB; hashes and factors are additional.
 LONGEST_ROW = 2 * 1024 * 1024
-# Deeper than any stored value, and far below Python's recursion limit.
+# The maximum nesting of a row: deeper than any stored value, and far below Python's recursion limit.
 _DEEPEST = 200
 _READ_BYTES = 256 * 1024
 # If a number, or another JSON word, ends at most this many characters before the end of the window, it may be incomplete.

@@ -30,7 +30,7 @@ class StaffManager(BaseUserManager["Staff"]):
         return self.create_user(email, password, is_superuser=True, tenant=None, **fields)
 
     def get_by_natural_key(self, username: str | None) -> Staff:
-        # Not `iexact`: it compares in upper case, and a dotless i also has the upper case `I`, so a different address would match.
+        # `iexact` is not used: it compares in upper case, and a dotless i also has the upper case `I`, so a different address would match.
         return self.get(email=canonical_email(username or ""))
 
 
@@ -42,7 +42,7 @@ class Staff(AbstractBaseUser, PermissionsMixin):
     role = models.CharField(max_length=32, choices=[(name, rule.label) for name, rule in ROLES.items()], default=ADMINISTRATOR)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
-    # Incremented by every change of the account's factors, which ends the account's sessions.
+    # Every change of the account's factors increments this number, and so ends the account's sessions.
     factors_version = models.PositiveIntegerField(default=0, editable=False)
 
     objects: ClassVar[StaffManager] = StaffManager()

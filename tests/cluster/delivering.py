@@ -15,7 +15,7 @@ from tests.faults.worker import Worker
 from tests.faults.world import Seeded
 
 PROCESSES = 2
-# Abandoned lanes are claimed again soon, and the breaker is off, so that failures of the database do not hold the stream.
+# Abandoned lanes are claimed again soon. The breaker is off, so that failures of the database do not hold the stream.
 _TIMES = {
     "DELIVERY_LEASE_SECONDS": "2",
     "DELIVERY_RETRY_DELAYS": ",".join(["0.5"] * 100),

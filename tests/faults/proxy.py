@@ -22,7 +22,7 @@ _RESET = struct.pack("ii", 1, 0)
 class Proxy:
     """A context manager that forwards connections to `targets` in turn, and skips targets that do not listen.
 
-    A target is an address, or the path of a Unix socket. With `tls`, the proxy decrypts the bytes of clients.
+    A target is a host with a port, or the path of a Unix socket. With `tls`, the proxy decrypts the bytes of clients.
     """
 
     def __init__(self, *targets: Address | Path, listen_backlog: int = 1024, tls: ssl.SSLContext | None = None) -> None:

@@ -17,8 +17,8 @@ from authapi.models import AccountTicket, Consent, LoginFailures, RefreshToken, 
 from identity.documents.user import user_document
 from identity.models import EmailTicket, EnrolledFactor, GroupMember, OrganizationMember, User, UserRole
 
-# The maximum numbers of rows in one list. A list contains the newest rows; the member `incomplete` contains the names of the lists whose
-# older rows are left out.
+# The maximum number of rows in one list: `MOST_LINES` for the log, `MOST_ROWS` for every other list. A list contains the newest rows; the
+# member `incomplete` contains the names of the lists whose older rows are left out.
 MOST_ROWS = 1000
 MOST_LINES = 5000
 
