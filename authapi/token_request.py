@@ -14,14 +14,17 @@ from identity.hosts import HostMatch
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """The host, the client, the headers and the parameters of a request. No `repr`, because `headers` and `form` contain secrets."""
+    """The host, the client, the headers and the parameters of a request.
+
+    `repr` omits `headers` and `form`, because they contain secrets.
+    """
 
     host: HostMatch
     address: str
     headers: Mapping[str, str] = field(repr=False)
     form: Mapping[str, Any] = field(repr=False)
-    # Counts the request for the rate limit of the tenant, after the client is authenticated. If None, `authapi.views.chain` counts it
-    # later.
+    # The function that counts the request for the rate limit of the tenant, after the client is authenticated. If this is None,
+    # `authapi.views.chain` counts the request later.
     charge: Charge | None = None
     # The thumbprint of the key that the sender has proven to hold (RFC 9449); empty without a proof.
     key: str = ""

@@ -12,7 +12,7 @@ ANY_READER = tuple(dict.fromkeys((*_USER_SCOPES, *_STREAM_SCOPES, *_REDELIVERY_S
 
 
 def readers_of(job: Job) -> tuple[str, ...]:
-    """Return the scopes that may read the job; one is enough. Jobs on streams need scopes of streams, all other jobs scopes of users."""
+    """Return the scopes that may read the job; one is enough. Jobs on streams need scopes for streams, all others need scopes for users."""
     if job.type == Job.Type.EVENT_REDELIVERY:
         return _REDELIVERY_SCOPES
     return _STREAM_SCOPES if job.type in _OF_STREAMS else _USER_SCOPES

@@ -26,9 +26,9 @@ LONGEST_RATE_MS = 30 * 86_400_000
 
 @unit_of_work
 def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Change the given settings of suspicious IP addresses. Other settings, also within a stage, keep their values. Raises `Invalid`.
+    """Change the given settings of suspicious IP addresses. All other settings keep their values, even settings of the same stage.
 
-    The counts of attempts are kept, so the new limits also apply to IP addresses that are already blocked.
+    Raises `Invalid`. The counts of attempts are kept, so the new limits also apply to IP addresses that are already blocked.
     """
     row = locked_settings(tenant_id)
     after = _merged(suspicion_values(row), changes, suspicion.DEFAULTS)
@@ -44,9 +44,10 @@ def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettin
 
 @unit_of_work
 def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
-    """Change the given settings of breached passwords. Other settings, also within a stage (such as sign-up), keep their values.
+    """Change the given settings of breached passwords.
 
-    Raises `Invalid`, and `NotSupported` if `method` is `enhanced`: the service uses only the list of the operator.
+    All other settings keep their values, even settings of the same stage (such as sign-up). Raises `Invalid`, and `NotSupported` if
+    `method` is `enhanced`: the service uses only the list of the operator.
     """
     if changes.get("method", "standard") != "standard":
         raise NotSupported("Not supported: breached passwords are looked up only in the list of the operator (method standard).")
@@ -61,7 +62,7 @@ def update_leak_rules(*, tenant_id: str, changes: dict[str, Any]) -> TenantSetti
 
 
 def _merged(before: dict[str, Any], changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings after a change. A stage, or a member of a stage, that the change does not name keeps its value."""
+    """Return the settings after a change. Stages and members of stages that are not in the change keep their values."""
     sent: dict[str, Any] = changes.get("stage") or {}
     stages = {name: {**stage, **(sent.get(name) or {})} for name, stage in before["stage"].items()}
     return {name: value for name, value in {**before, **changes, "stage": stages}.items() if name in defaults}

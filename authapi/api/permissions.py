@@ -86,7 +86,7 @@ class RolePermissionEndpoint(Endpoint):
 
 
 class UserPermissionEndpoint(Endpoint):
-    """The permissions of a user: lists direct permissions and permissions of roles, and changes direct permissions."""
+    """Lists the direct permissions of a user together with the permissions of the user's roles, and changes the direct permissions."""
 
     not_found_code = INEXISTENT_RESOURCE_SERVER
     operations: ClassVar[dict[str, Operation]] = {
@@ -196,7 +196,7 @@ def permission_resource(row: Permission) -> dict[str, Any]:
 
 
 def named_in(body: dict[str, Any]) -> list[Named]:
-    """Return the permissions named in a checked body."""
+    """Return the permissions in a checked body."""
     return [Named(item["resource_server_identifier"], item["permission_name"]) for item in body["permissions"]]
 
 

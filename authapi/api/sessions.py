@@ -106,7 +106,7 @@ class UserAccessEndpoint(Endpoint):
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(
             "revoke_user_access",
-            "End all sessions of a user, or one of them, and revoke their refresh tokens, except with `preserve_refresh_tokens`",
+            "End one or all sessions of a user, and revoke their refresh tokens unless `preserve_refresh_tokens` is true",
             ("delete:sessions delete:refresh_tokens",),
             202,
             ACCEPTED,

@@ -16,7 +16,8 @@ from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAX_BYTES = 16 * 1024
 MAX_DEPTH = 20
-# Counted after references are replaced: ten definitions, each with two references to the next definition, expand to 1000 schemas.
+# The schemas are counted after references are replaced: ten definitions, each with two references to the next definition, expand to 1000
+# schemas.
 MAX_SCHEMAS = 1_000
 MAX_PATTERNS = 20
 # Memory limit for a compiled pattern, and for the states that it caches while it runs.

@@ -92,13 +92,13 @@ FACTOR_GUESSES = Bucket("factor_guess", 10, 1200.0)
 FACTOR_GUESSES_KNOWN = Bucket("factor_guess_known", 10, 600.0)
 
 # Passkey requests of applications (docs/adr/0121) are limited because each request stores a row for five minutes. Public clients from
-# one IP address: 60 at once, then one every 20 seconds. Two further limits apply per client and per tenant.
+# one IP address: 60 at once, then one every 20 seconds. Two further limits apply: one per client and one per tenant.
 PASSKEYS_OF_PLACE = Bucket("passkey_place", 60, 20.0)
 PASSKEYS_OF_CLIENT = Bucket("passkey_client", 600, 1.0)
 PASSKEYS_OF_TENANT = Bucket("passkey_tenant", 1200, 0.5)
 
-# Device codes (docs/adr/0108). Public clients from one IP address: 60 at once, then one every 20 seconds. Two further limits apply per
-# client and per tenant.
+# Device codes (docs/adr/0108). Public clients from one IP address: 60 at once, then one every 20 seconds. Two further limits apply: one per
+# client and one per tenant.
 DEVICE_CODES_OF_PLACE = Bucket("device_code_place", 60, 20.0)
 DEVICE_CODES_OF_CLIENT = Bucket("device_code_client", 600, 1.0)
 DEVICE_CODES_OF_TENANT = Bucket("device_code_tenant", 1200, 0.5)
@@ -110,8 +110,8 @@ USER_CODES_OF_BROWSER = Bucket("user_code_browser", 10, 120.0)
 USER_CODES_OF_STRANGERS = Bucket("user_code_strangers", 600, 1.0)
 
 # Requests that a user approves in another browser (docs/adr/0116): from one client to one user 5 at once, then one every two minutes;
-# from all clients to one user 10 at once, then one per minute. Two further limits apply per client and per tenant. Each request sends a
-# mail or calls a webhook.
+# from all clients to one user 10 at once, then one per minute. Two further limits apply: one per client and one per tenant. Each request
+# sends a mail or calls a webhook.
 APPROVALS_OF_CLIENT_AND_USER = Bucket("approval_client_user", 5, 120.0)
 APPROVALS_OF_USER = Bucket("approval_user", 10, 60.0)
 APPROVALS_OF_CLIENT = Bucket("approval_client", 600, 1.0)

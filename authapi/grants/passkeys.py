@@ -1,4 +1,4 @@
-"""`urn:okta:params:oauth:grant-type:webauthn`: an application sends the answer of a passkey, to log in or to sign up (contract 2.3)."""
+"""`urn:okta:params:oauth:grant-type:webauthn`: an application logs a user in, or signs a user up, with a passkey (contract 2.3)."""
 
 from __future__ import annotations
 

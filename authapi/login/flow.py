@@ -110,7 +110,7 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
         proven = _of_session(login, proven)
     except RequestRefused as refused:
         return refuse(login, refused)
-    # If accounts were linked, `proven` now names the user of the primary account, because the linked user no longer exists.
+    # If accounts were linked, `proven` now contains the user of the primary account, because the linked user no longer exists.
     met, secret = _browser_login(login, proven), browser_secret(login.http_request)
     session, cookie = _session(login, proven)
     meet(met, secret)
@@ -198,7 +198,7 @@ def _note_login(login: Login, session: Session) -> None:
     """Continue the login with the session of the user who has just logged in."""
     login.go_on_with(session)
     if login.row.session_id != session.pk:
-        # A recovery code that the pages would show now belongs to the user who was logged in before.
+        # A recovery code that waits to be shown belongs to the user of the previous session, so it must not be shown any more.
         login.row.progress.pop(NEW_CODE, None)
     login.row.session = session
     note_progress(login.row, has_logged_in=True)
@@ -235,7 +235,7 @@ def _of_session(login: Login, proven: ProvenUser) -> ProvenUser:
 
 
 def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
-    """Return the facts about this login and its browser. After accounts were linked, the facts name the user of the primary account."""
+    """Return the facts about this login and its browser. After accounts were linked, the facts contain the user of the primary account."""
     present = login.session
     return BrowserLogin(
         proven.user,

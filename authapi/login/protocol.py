@@ -53,7 +53,7 @@ class BrowserCall:
 
 @dataclass(frozen=True)
 class Participant:
-    """A client that was answered in a session, with the state that its protocol stored (`authapi.login.sessions.note_client`)."""
+    """A client whose request was answered in a session, with the state that its protocol stored (`authapi.login.sessions.note_client`)."""
 
     client: Client
     state: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -61,7 +61,7 @@ class Participant:
 
 @dataclass(frozen=True)
 class SessionEnd:
-    """A session that ends, inside the transaction that deletes it.
+    """The end of a session, inside the transaction that deletes the session.
 
     `participants` are the clients that this protocol stored, oldest first. `reason` is an `Initiator`. `browser_handle` is set if a
     browser is present and can be redirected: a participant returns the handle with its answer. The handle is empty if an administrator, an

@@ -1,4 +1,4 @@
-"""Rows of the toolkit for a login: codes, opaque tokens, refresh tokens, id tokens, device grants.
+"""Rows that the OAuth toolkit writes for logins: codes, opaque tokens, refresh tokens, id tokens, device grants.
 
 These models replace the models of the toolkit, which would reference staff instead of end users.
 """
@@ -23,9 +23,10 @@ ASKED = "Granted request parameters other than scopes; null if there are none."
 
 
 class Issued(UnrecordedOwned):
-    """The columns that codes and refresh tokens pass on at each exchange. Only digests of codes and tokens are stored.
+    """The columns whose values each exchange of a code or refresh token copies to the new rows.
 
-    `lineage` is the same for all rows of one login at one client. All these rows are revoked when a code or a rotated token is replayed.
+    Only digests of codes and tokens are stored. `lineage` is the same for all rows of one login at one client. All these rows are revoked
+    when a code or a rotated token is replayed.
     """
 
     audience = models.CharField(max_length=600, blank=True, help_text="Empty: an opaque token for the profile.")

@@ -86,9 +86,9 @@ class FactorTransaction(UnrecordedOwned):
 
 
 class RememberedBrowser(UnrecordedOwned):
-    """A browser in which a user has proven a second factor. Until the row expires, the browser requires no factor.
+    """A browser in which a user has proven a second factor.
 
-    Stores the cookie's digest.
+    Until the row expires, a login in this browser requires a factor only if the client requests one. Stores the cookie's digest.
     """
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")

@@ -125,9 +125,9 @@ _THEIRS = Words(
 
 
 def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *, name: str) -> HttpResponse:
-    """Show why the page `name` refused a request, on the tenant's error page if it has one.
+    """Show why the page `name` refused a request, on the tenant's own error page if the tenant has one.
 
-    The process logs the reference and the kind of error, and no input of the user.
+    The process logs the reference and the kind of error, but no input of the user.
     """
     failure, client, reference = refused.failure, client_behind(request, host), new_reference()
     logger.info(

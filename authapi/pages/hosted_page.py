@@ -1,4 +1,7 @@
-"""Renders pages for end users. Pages have the brand of the tenant, are not cached or framed, and load scripts of this host only."""
+"""Renders pages for end users. Pages have the brand of the tenant, and load scripts only from this host.
+
+They cannot be cached or framed.
+"""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ from identity.models import Connection
 
 _JSON = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
-# Members of `authParams` that are ignored. The client and the connection come from the request itself. The other members would make the
-# link continue another login.
+# Members of `authParams` that are ignored. The client and the connection come from the request itself. The remaining members of this list
+# would make the link continue another login.
 _OWN_PARAMETERS = frozenset({"client_id", "connection", "realm", "login_ticket", "access_token", "request", "request_uri"})
 _UNVERIFIED = {Channel.EMAIL: PasswordlessCase.UNVERIFIED_EMAIL, Channel.SMS: PasswordlessCase.UNVERIFIED_PHONE}
 

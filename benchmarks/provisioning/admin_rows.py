@@ -1,4 +1,4 @@
-"""A platform after a month: one large tenant with nine tenths of all rows, fifty small ones, and mostly finished work."""
+"""A platform after a month: one large tenant with nine tenths of all rows, and fifty small tenants. Most of the work is finished."""
 
 from __future__ import annotations
 

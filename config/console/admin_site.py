@@ -75,7 +75,7 @@ class PlatformAdminSite(AccountSite):
         return may_enter(request.user)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Run a view with the staff account and the request as its change context, so that events about its changes name them."""
+        """Run a view with the staff account and the request as its change context, so that the events of its changes contain both."""
 
         def with_context(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             context = _context_of(request)
@@ -135,7 +135,7 @@ class PlatformAdminSite(AccountSite):
         return components_page(self, request)
 
     def search(self, request: HttpRequest) -> HttpResponse:
-        """Show the users, clients, organizations and further objects of the tenant in scope that match the words in `q`."""
+        """Search the tenant in scope for the words in `q`: show users, clients, organizations and further objects that match."""
         return search_page(self, request)
 
     def dismiss_setup(self, request: HttpRequest) -> HttpResponse:
@@ -149,7 +149,7 @@ class PlatformAdminSite(AccountSite):
         return HttpResponseRedirect(reverse("admin:index"))
 
     def choose_tenant(self, request: HttpRequest) -> HttpResponse:
-        """Let a platform operator choose the tenant whose rows all pages show, or all tenants."""
+        """Let a platform operator choose one tenant or all tenants. From then on, all pages show the rows of this choice."""
         if not is_operator(request):
             raise Http404
         following = request.POST.get("next") or request.GET.get("next") or ""

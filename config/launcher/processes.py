@@ -24,7 +24,7 @@ def _always() -> bool:
 
 @dataclass(frozen=True)
 class Program:
-    """A program to run. Its process receives `stop_signal` to stop it, and also if the launcher ends first."""
+    """A program to run. Its process receives `stop_signal` when the launcher stops it, and also when the launcher ends before it."""
 
     name: str
     command: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A separate environment for tools that the service itself does not need, created from a lock with hashes."""
+"""A separate environment, created from a lock with hashes, for tools that the service itself does not need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_installed(lock: Path, environment: Path) -> bool:
 def install(lock: Path, environment: Path) -> bool:
     """Make the environment match the lock; return False if both uv and pip fail.
 
-    The stamp is written last: an interrupted run starts over.
+    The stamp is written last, so after an interruption the next run installs everything again.
     """
     if is_installed(lock, environment):
         return True
@@ -36,7 +36,7 @@ def install(lock: Path, environment: Path) -> bool:
 
 
 def _install_with_uv(lock: Path, environment: Path) -> bool:
-    """Install with the uv of `bootstrap.py`: five times as fast as pip. Return False if uv is missing or fails."""
+    """Install with the uv of `bootstrap.py`, which is five times as fast as pip. Return False if uv is missing or fails."""
     if not _UV.exists():
         return False
     command = [str(_UV), "pip", "install", "--quiet", "--require-hashes", "--python", str(environment / "bin" / "python")]

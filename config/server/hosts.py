@@ -54,7 +54,7 @@ _REFUSED_HEADERS = frozenset({b"daphne-root-path"})
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """Return the value of a header that occurs once, else an empty string: of two values, neither can be trusted."""
+    """Return the value of a header that occurs once, else an empty string: if there are two values, neither can be trusted."""
     values = [value for key, value in scope["headers"] if key == name]
     return values[0].decode("latin-1").strip() if len(values) == 1 else ""
 
@@ -83,7 +83,7 @@ def guarded(application: Application) -> Application:
 
 
 def for_tenant(application: Application, *, platform: bool = False) -> Application:
-    """Put `host_match` into the scope: 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped tenant.
+    """Put `host_match` into the scope. Answer 404 on an unregistered host, 403 for a suspended tenant, 503 for a stopped tenant.
 
     With `platform`, all paths except those of the management interface are also served on the platform's host. Browsers get the errors 404,
     403 and 503 as a page, and the files of this page are served on every host.

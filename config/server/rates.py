@@ -1,4 +1,4 @@
-"""Rates of requests on their way to Django.
+"""Limits the rates of requests before they reach Django.
 
 A request for a page is counted before it takes a thread, and the headers of every response say how many requests remain.
 """

@@ -29,7 +29,7 @@ _WITHOUT_PREVIOUS = "Unknown: this event does not contain the earlier values."
 
 
 class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
-    """The base of the pages of events and of entries of the log. A subclass implements `event_in`."""
+    """The base class of two pages: the page of an event, and the page of a log entry. A subclass implements `event_in`."""
 
     change_form_template = "admin/log_entry.html"
     id_field = "shown_event_id"
@@ -69,7 +69,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def buttons_of(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
-        """Add buttons: the page of the entity, a copy of the message, and the log and the live events of the same entity or type."""
+        """Add buttons that open the page of the entity, copy the message, or show the log or the live events of the same entity or type."""
         entity, event_type = row.entity, self.event_in(row).type
         found = [button("entity", f"Show {entity.kind}", entity.url)] if entity.url else []
         found.append({**button("copy", "Copy as JSON", ""), "copies": MESSAGE_ID})
@@ -84,7 +84,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
 
     @admin.display(description="Entity")
     def entity_page(self, row: Any) -> str:
-        """Name the entity, with links to its own page (if it still exists) and to all its events (if the account may see the log)."""
+        """Show the entity, with links to its own page (if it still exists) and to all its events (if the account may see the log)."""
         entity: Entity = row.entity
         if not row.may_see_log:
             return format_html('<div class="entity-line">{}</div>', entity.shown)
@@ -94,7 +94,7 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
 
     @admin.display(description="Other entities")
     def others(self, row: Any) -> str:
-        """Name the other entities of the event, such as the member of an organization, each with its kind and a link to its page."""
+        """Show the other entities of the event, such as the member of an organization, each with its kind and a link to its page."""
         entities: list[Entity] = row.other_entities
         return format_html_join("", '<div class="entity-line">{} {}</div>', ((one.kind.capitalize(), one.shown) for one in entities))
 

@@ -48,7 +48,7 @@ DISCONNECTS = {
 
 
 def to_do(remedies: Mapping[str, str], between: str) -> str:
-    """Return the remedy for the known proxy that the headers in `between` name; return all remedies if they name no known proxy."""
+    """If the headers in `between` show a known proxy, return the remedy for this proxy; otherwise return all remedies."""
     lowered = between.lower()
     for name, remedy in remedies.items():
         if name in lowered:

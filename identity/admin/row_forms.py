@@ -1,4 +1,4 @@
-"""Forms of actions on one row, whose fields name other rows of the same tenant."""
+"""Forms of actions on one row. In their fields, staff choose other rows of the same tenant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from identity.models import User
 
-# A field lists its rows as choices if there are at most this many. If there are more, staff enter a name or an id.
+# A field offers its rows as choices if there are at most this many. If there are more, staff enter a name or an id.
 MOST_CHOICES = 100
 _NAMED_USERS = 5
 

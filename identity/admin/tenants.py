@@ -46,7 +46,7 @@ class TenantForm(ServiceForm):
 
     class Meta:
         model = Tenant
-        fields = ()  # The fieldsets of the admin class list the fields.
+        fields = ()  # The fields are in the fieldsets of the admin class.
         help_texts = {
             "id": "3 to 63 characters: lowercase letters and digits, and hyphens between them. Cannot be changed, because every event "
             "contains the id.",

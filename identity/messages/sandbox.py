@@ -123,9 +123,10 @@ def rendered(source: str, data: Mapping[str, Any], *, is_html: bool) -> str:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return a copy of plain data. Texts, lists and mappings of subclasses become plain, and too deep data becomes an empty text.
+    """Return a copy that contains only plain types: `str`, `int`, `float`, `bool`, `list`, `dict` and None.
 
-    Raises `TypeError` for anything else, including subclasses of numbers.
+    Instances of subclasses of `str` become `str`, sequences become `list` and mappings become `dict`. Data that is nested too deep becomes
+    an empty text. Raises `TypeError` for anything else, including instances of subclasses of numbers.
     """
     if value is None or type(value) in (str, int, float, bool):
         return value

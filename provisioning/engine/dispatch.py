@@ -46,10 +46,10 @@ ORDER BY l.position
 ON CONFLICT (stream_id, event) DO NOTHING
 RETURNING key, event_type
 """
-# DO UPDATE and never DO NOTHING, because the update locks an existing lane. A worker that is about to delete the empty lane waits
-# and then sees the new deliveries. If it has already deleted the lane, this statement inserts the lane again. Lanes are locked in the order
-# of their keys, which prevents deadlocks. An existing lane keeps its `not_before`, because a new event must not shorten the pause after a
-# failure.
+# The statement uses DO UPDATE and not DO NOTHING, because the update locks an existing lane. A worker that is about to delete the empty
+# lane waits and then sees the new deliveries. If it has already deleted the lane, this statement inserts the lane again. Lanes are locked
+# in the order of their keys, which prevents deadlocks. An existing lane keeps its `not_before`, because a new event must not shorten the
+# pause after a failure.
 _UPSERT_LANES = """
 INSERT INTO provisioning_lane (stream_id, key, tenant_id, nudged_until)
 SELECT %(stream)s, key, %(tenant)s, clock_timestamp() + make_interval(secs => %(grace)s)

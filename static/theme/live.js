@@ -55,7 +55,7 @@
     return roots.sort((one, other) => other.startsWith(`${kind}:`) - one.startsWith(`${kind}:`));
   }
 
-  /* Returns all entities that the event names. The entity that the event is about is first. */
+  /* Returns all entities in the event, first the entity that the event is about. */
   function rootsOf(event) {
     const data = event.data || {};
     const object = data.object || {};
@@ -239,7 +239,7 @@
     const time = contentOf("time", "", shownTime(event.time));
     time.dateTime = String(event.time);
     time.title = `${String(event.time).slice(0, 10)} ${time.textContent} UTC`;
-    // times.js changes a clock to the time zone of the reader.
+    // times.js converts each time with `data-clock` to the time zone of the user.
     if (!Number.isNaN(Date.parse(event.time))) time.dataset.clock = "";
     const type = contentOf("span", "live-type", "");
     type.append(...wrapping(String(event.type)));

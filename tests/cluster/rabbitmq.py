@@ -14,7 +14,7 @@ from config.launcher.processes import Process, Program, wait_until_ready
 from tests.cluster.patroni import answers
 from tests.ports import free_port
 
-# Not `/usr/sbin/rabbitmq-server`, because that command of Debian switches to the account of the package.
+# The test does not use Debian's `/usr/sbin/rabbitmq-server`, because that command switches to the account of the package.
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _NAMES = Path("/usr/bin/epmd")
 ACCOUNT = ("identity", "of-the-service")

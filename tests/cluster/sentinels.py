@@ -78,7 +78,7 @@ class RedisCluster:
         return self.ports.index(self.master_port)
 
     def is_whole(self) -> bool:
-        """Report whether every sentinel names the same master, two replicas and two sentinels, and both replicas follow the master."""
+        """Tell whether all sentinels report one master, two replicas and two other sentinels, and both replicas follow the master."""
         states = [self._state(port) for port in self.sentinel_ports]
         if len({state.get("port") for state in states}) != 1 or any(
             (state.get("num-slaves"), state.get("num-other-sentinels"), state.get("flags")) != (2, 2, {"master"}) for state in states
@@ -122,7 +122,7 @@ class RedisCluster:
             raise AssertionError(str([self._state(port) for port in self.sentinel_ports])) from error
 
     def wait_for_another_master(self, old: int) -> float:
-        """Wait until the sentinels name another master than `old`. Return the number of seconds until then."""
+        """Wait until the sentinels report a master other than `old`. Return the waiting time in seconds."""
         started = time.monotonic()
         self.wait(lambda: self.master_port not in (0, self.ports[old]))
         return time.monotonic() - started

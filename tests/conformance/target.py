@@ -66,7 +66,10 @@ class Target:
         )
 
     def write(self, *types: str, padding: int = 0, announce: bool = True) -> list[str]:
-        """Record one event per given type in one transaction, number the events, and send a hint if `announce`. Return the ids in order."""
+        """Record one event per given type in one transaction, number the events, and send a hint if `announce` is true.
+
+        Return the ids in order.
+        """
         rows = [self._event(event_type, padding) for event_type in types]
         with transaction.atomic():
             for row in rows:

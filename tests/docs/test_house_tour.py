@@ -1,4 +1,4 @@
-"""The house tour is short, and every path and symbol that it names exists."""
+"""The house tour is short, and every path and symbol in it exists."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def _values(figures: DatabaseFigures = EVENTS) -> dict[str, float]:
 
 
 def test_waiting_events_are_counted_and_have_an_age(tenant: Tenant, database_connection: Connection) -> None:
-    # Nothing numbers the events of other tests, and the counts below cover all tenants.
+    # Delete outbox rows that other tests left, because the counts below cover all tenants.
     Outbox.objects.exclude(tenant_id=tenant.pk).delete()
     UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="ada@example.test")
     Event.objects.filter(tenant_id=tenant.pk).update(time=datetime.now(UTC) - timedelta(days=9))

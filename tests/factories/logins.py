@@ -27,7 +27,7 @@ WEB_GRANTS = ("authorization_code", "refresh_token")
 
 
 def challenge_of(verifier: str) -> str:
-    """Return the S256 challenge of a verifier. Does not use the code under test (RFC 7636, 4.2)."""
+    """Return the S256 challenge of a verifier (RFC 7636, 4.2), computed without the code under test."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 

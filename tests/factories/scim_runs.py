@@ -40,7 +40,7 @@ _SESSION = OutboundSession(LOOPBACK)
 
 
 class Findings:
-    """The capabilities of a SCIM server that runs have proven, in a set."""
+    """The proven capabilities of a SCIM server, in a set. Runs read this set and add to it."""
 
     def __init__(self, *proven: str) -> None:
         self.proven = set(proven)

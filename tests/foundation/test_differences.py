@@ -1,4 +1,4 @@
-"""The differences between two documents, the actor of a stored event, and the entities that the event names."""
+"""The differences between two documents, the actor of a stored event, and the entities in the event."""
 
 from __future__ import annotations
 
@@ -76,5 +76,5 @@ def test_bytes_that_are_not_an_envelope_are_read_as_an_empty_envelope(body: byte
         ("", None, []),
     ],
 )
-def test_the_entities_that_an_event_names_are_found(event_type: str, data: Any, roots: list[str]) -> None:
+def test_the_entities_in_an_event_are_found(event_type: str, data: Any, roots: list[str]) -> None:
     assert list(roots_in({"type": event_type, "data": data})) == roots

@@ -1,4 +1,4 @@
-"""Stored codes and links: create, find, count, use up. Every check locks the recipient, so guesses run one after another."""
+"""Creates, finds and uses up stored codes and links. Every check locks the recipient, so guesses are checked one after another."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection
 
-# The number of valid codes: only the newest codes are valid. More than one code is valid: otherwise a request of an attacker would
-# invalidate the code that the user has already received.
+# Only this number of codes, the newest, is valid. The number is greater than one; otherwise a request of an attacker would invalidate the
+# code that the user has already received.
 _COUNTING = 2
 # Number of wrong guesses from all IP addresses after which a code is invalid. The number for one IP address is smaller
 # (`CODE_GUESSES_FROM_PLACE`).
@@ -29,8 +29,10 @@ _LONGEST_CODE = 16
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope in which a code is valid. A scope without `client` matches the codes of every client, and is only for checks that use up no
-    code."""
+    """The scope in which a code is valid. A scope without `client` matches the codes of every client.
+
+    Use such a scope only for checks that use up no code.
+    """
 
     connection: Connection
     address: Address

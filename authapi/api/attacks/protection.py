@@ -60,7 +60,7 @@ class SuspicionToChange(Closed):
 
 
 class StageShields(Closed):
-    """Effects (shields) of a new password that was found in a breach."""
+    """What the service does (shields) if a new password was found in a breach."""
 
     shields = _choices(STAGE_SHIELDS)
 
@@ -196,7 +196,7 @@ COMPONENTS: dict[str, Schema] = {
             "admin_notification_frequency": {
                 **_shields(tuple(FREQUENCIES)),
                 "description": (
-                    "Minimum interval between mails to administrators. Of several values, the shortest interval is used. Default: `daily`."
+                    "Minimum interval between mails to administrators. The shortest of several values is used. Default: `daily`."
                 ),
             },
             "method": {**TEXT, "enum": ["standard"]},

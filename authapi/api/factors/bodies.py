@@ -123,7 +123,7 @@ _MEMBERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def check_members(body: dict[str, Any]) -> None:
-    """Refuse a body without a member that its type requires, or with a member that only another type has."""
+    """Refuse a body that lacks a member required by its type, or that has a member of another type only."""
     needed, further = _MEMBERS[body["type"]]
     for name in needed:
         if name not in body:
@@ -159,7 +159,10 @@ def given_factor(body: dict[str, Any]) -> GivenFactor:
 
 
 def made_key(body: dict[str, Any]) -> NewCredential:
-    """Return the key that a checked body describes, as a `NewCredential`, like a key that an authenticator has just created."""
+    """Return the key that a checked body describes.
+
+    The type `NewCredential` is also the type of a key that an authenticator has just created.
+    """
     try:
         key_id = _urlsafe(body["key_id"])
         public_key = base64.b64decode(body["public_key"].replace("-", "+").replace("_", "/") + "==")

@@ -80,7 +80,7 @@ class GuardianPoliciesEndpoint(Endpoint):
         "list": Operation("list_guardian_policies", "Read when logins require a second factor", _READ_POLICY, 200, POLICY_LIST),
         "update": Operation(
             "set_guardian_policies",
-            "Set when logins require a second factor; the strictest policy of the list applies",
+            "Change when logins require a second factor; the strictest policy of the list applies",
             _CHANGE_POLICY,
             200,
             POLICY_LIST,

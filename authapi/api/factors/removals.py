@@ -42,7 +42,7 @@ class AuthenticatorsEndpoint(Endpoint):
 
 
 class MultifactorProviderEndpoint(Endpoint):
-    """The factors of a user by provider."""
+    """The factors of a user that belong to one provider name in the URL."""
 
     path_schemas: ClassVar[dict[str, Any]] = {"provider": {"enum": [*_PROVIDERS, *_OTHER_PROVIDERS]}}
     operations: ClassVar[dict[str, Operation]] = {

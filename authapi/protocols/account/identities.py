@@ -1,4 +1,4 @@
-"""The section in which users see which logins open their account, link another account, or unlink a linked account."""
+"""The section that shows users the logins of their account. Here users link another account, or unlink a linked account."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from identity.services.failures import NotFound, ServiceError
 
 
 def view(visit: Visit) -> HttpResponse:
-    """Show the logins, redirect to the provider of an account to link, or unlink an account."""
+    """Show the logins, unlink an account, or redirect to the provider of the account that the user wants to link."""
     problems = []
     if visit.is_form:
         if visit.request.POST.get("link"):
@@ -44,7 +44,7 @@ def view(visit: Visit) -> HttpResponse:
 
 
 def _link(visit: Visit) -> HttpResponse:
-    """Begin the login of the account to link. On the next page, the user confirms that the accounts are linked."""
+    """Begin the login to the account that the user wants to link. On the next page, the user confirms that the accounts are linked."""
     named = visit.chosen("link")
     connection = next((one for one in _providers(visit) if one.name == named), None)
     if connection is None:

@@ -117,7 +117,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
         # The user pressed the button twice, or went back.
         return see_other(http_request, DONE_PATH if row.status == CibaRequest.Status.APPROVED else DENIED_PATH)
     if refused.case is LoginCase.LOGIN_REQUIRED:
-        # Another user than the user of the request has just logged in.
+        # The user who has just logged in is not the user of the request.
         raise RequestRefused(CibaCase.OTHER_USER)
     raise refused
 
@@ -132,7 +132,7 @@ def _key(request: ProtocolRequest) -> int:
 
 
 def _row(request: ProtocolRequest) -> CibaRequest | None:
-    """Return the row of a request. None if the row was deleted or belongs to another client than the request."""
+    """Return the row of a request. None if the row was deleted, or if its client is not the client of the request."""
     row = request_with_key(request.host.tenant_id, _key(request))
     return row if row is not None and row.application_id == request.client.pk else None
 

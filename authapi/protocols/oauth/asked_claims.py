@@ -50,9 +50,9 @@ def read_claims(text: str) -> AskedClaims:
     try:
         sent = orjson.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ClaimsMalformed("The parameter claims is not JSON.") from error
+        raise ClaimsMalformed("The parameter `claims` is not JSON.") from error
     if not isinstance(sent, dict):
-        raise ClaimsMalformed("The parameter claims must be a JSON object.")
+        raise ClaimsMalformed("The parameter `claims` must be a JSON object.")
     id_token, userinfo = _named(sent, "id_token"), _named(sent, "userinfo")
     context = id_token.get("acr")
     contexts = tuple(value for value in _values(context) if isinstance(value, str))
@@ -67,15 +67,15 @@ def read_claims(text: str) -> AskedClaims:
 
 
 def _named(sent: Mapping[str, Any], member: str) -> dict[str, dict[str, Any] | None]:
-    """Return the claims that one member of the parameter (`id_token` or `userinfo`) names, each with its options."""
+    """Return the claims in one member of the parameter (`id_token` or `userinfo`), each with its options."""
     claims = sent.get(member)
     if claims is None:
         return {}
     if not isinstance(claims, dict) or len(claims) > _MOST_CLAIMS:
-        raise ClaimsMalformed(f"The {member} of the parameter claims must be an object of at most {_MOST_CLAIMS} claims.")
+        raise ClaimsMalformed(f"The {member} of the parameter `claims` must be an object of at most {_MOST_CLAIMS} claims.")
     for name, said in claims.items():
         if not _is_readable(said):
-            raise ClaimsMalformed(f"The parameter claims has a wrong value for {_plain(name)}: send null, or essential, value and values.")
+            raise ClaimsMalformed(f"Wrong value for {_plain(name)} in `claims`: send null, or `essential`, `value` and `values`.")
     return claims
 
 
@@ -106,7 +106,7 @@ def _subjects(*members: Mapping[str, dict[str, Any] | None]) -> frozenset[str]:
         return frozenset()
     common = frozenset.intersection(*wanted)
     if not common:
-        raise ClaimsMalformed("The parameter claims names two different users in id_token and userinfo.")
+        raise ClaimsMalformed("The parameter `claims` names two different users in `id_token` and `userinfo`.")
     return common
 
 

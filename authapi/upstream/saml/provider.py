@@ -1,4 +1,4 @@
-"""The values of a provider that logins use: options of the connection, completed by the metadata of the provider. Pure."""
+"""What logins need to know about a provider: options of the connection, completed by the metadata of the provider. Pure."""
 
 from __future__ import annotations
 

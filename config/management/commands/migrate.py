@@ -1,4 +1,4 @@
-"""`manage.py migrate` of Django, which gives up soon when it waits for a lock. Decision: docs/adr/0130."""
+"""Django's command `manage.py migrate`, with a short limit on the time that it waits for a lock. Decision: docs/adr/0130."""
 
 from __future__ import annotations
 

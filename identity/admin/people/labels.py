@@ -57,7 +57,7 @@ def users_by_id(named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], User]
 
 
 class NamesUsers:
-    """Names the users of rows that store the id of a user as text, with one query per page of a list.
+    """Shows the name of the user in rows that store the id of a user as text. Needs one query per page of a list.
 
     An account without permission to see users gets the ids.
     """

@@ -482,7 +482,7 @@ def test_a_reader_of_the_log_waits_for_the_oldest_writing_transaction(begun: tim
     assert settled_until(NOW, None if begun is None else NOW - begun) == NOW - expected
 
 
-def test_the_begin_of_the_oldest_open_transaction_that_writes_is_found(tenant: Tenant) -> None:
+def test_the_start_of_the_oldest_open_writing_transaction_is_found(tenant: Tenant) -> None:
     other = database.copy()
     try:
         with other.cursor() as cursor:

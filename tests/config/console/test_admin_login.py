@@ -50,8 +50,8 @@ def test_an_address_with_a_dotless_i_instead_of_an_i_does_not_match(visitor: Cli
     email = f"admin-{secrets.token_hex(4)}@example.test"
     StaffFactory.create(tenant_id=tenant.pk, email=email, password=PASSWORD)
 
-    # The capital letter of a dotless i (U+0131) is I. Failures with this spelling are counted separately, so if it found the account, an
-    # attacker could make more guesses.
+    # The capital letter of a dotless i (U+0131) is I. Failures with this spelling are counted separately. So if this spelling found the
+    # account, an attacker could make more guesses.
     assert "Wrong email address or password." in attempt(visitor, email.replace("i", "\u0131"))
     assert attempt(visitor, email.upper()) == "/admin/"
 

@@ -1,6 +1,6 @@
-"""Uses the members of the discovery document about clients, tokens and logouts: one function per member.
+"""Functions that use the members of the discovery document about clients, tokens and logouts: one function for each member.
 
-Each function raises an error for an unknown value.
+Each function raises an error for a value that it does not know.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def use_bound_tokens(provider: Provider, value: bool) -> None:
 
 
 def use_mtls_alias(provider: Provider, value: dict[str, str]) -> None:
-    """Send requests as an edge forwards them from these URLs: to the same paths of the host, with the certificate of the client."""
+    """Send the requests that an edge forwards from the URLs in `value`: to the same paths of the host, with the client's certificate."""
     document = provider.metadata
     machine = Machine(provider, "self_signed_tls_client_auth")
     for endpoint, address in value.items():

@@ -65,7 +65,7 @@ def test_the_page_with_the_response_is_not_cached_or_framed(application: Applica
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
 
 
-def test_the_response_of_a_login_that_this_service_starts_names_no_request(application: Application) -> None:
+def test_a_login_started_by_this_service_gets_a_response_without_a_request_id(application: Application) -> None:
     page = application.log_in(application.browser.get(application.path, {"RelayState": "/start"}))
     answer = application.answered(page)
     assert "InResponseTo" not in answer.root.attrib
@@ -101,7 +101,7 @@ def test_the_name_id_has_the_requested_format(application: Application, asked: s
     assert application.user.user_id not in answer.name
 
 
-def test_a_name_id_format_that_no_user_has_returns_invalid_name_id_policy(application: Application) -> None:
+def test_invalid_name_id_policy_is_returned_if_no_user_has_the_requested_format(application: Application) -> None:
     answer = application.answered(application.log_in(application.ask(authn_request(policy(ENTITY_NAME)))))
     assert answer.codes == ["Requester", "InvalidNameIDPolicy"]
 
