@@ -42,7 +42,7 @@ DEFAULTS: dict[str, Any] = {
     # Upstream does not have this setting. Without it, any sender could register any number of applications while registration is on.
     "require_initial_access_token": True,
     "acr_values_supported": [],
-    # RFC 8707: `compatibility` reads `resource` if a request names no audience.
+    # RFC 8707: with the value `compatibility`, the parameter `resource` is read if a request has no `audience`.
     "resource_parameter_profile": "audience",
     # Upstream does not have this setting. The page is off by default, so that an upgrade does not add a page for users.
     "account_page": {"enabled": False, "data_export": True, "deletion": False, "connections": []},

@@ -39,7 +39,8 @@ MAIL = "enrollment_email"
 # How long the proof of an existing factor is valid. The same limit applies in a login: a user can enroll a factor within ten minutes after
 # the first factor.
 _PROOF_COUNTS = timedelta(minutes=10)
-# Keys in the parameters of a ticket: the only allowed kind, whether the user may already have factors, and the proof of an existing factor.
+# Keys in the parameters of a ticket: the only kind of factor that is allowed, whether the user may already have factors, and the proof of
+# an existing factor.
 _KIND, _ADDS, _PROOF = "kind", "adds", "proof"
 _PURPOSE = AccountTicket.Purpose.ENROLLMENT
 _Refused = WrongProof | TooManyGuesses | AlreadyExists | Conflict

@@ -31,8 +31,8 @@ Row = TypeVar("Row", bound=Model)
 _LISTING = Listing("device_credentials", DEVICE_CREDENTIAL_FIELDS)
 _ROTATING = "rotating_refresh_token"
 _PUBLIC_KEY = "public_key"
-# The filter of refresh tokens, by the type that a query names. Public keys are in another table. If the query names no type, the list
-# contains only non-rotating tokens, as clients expect.
+# The filter of refresh tokens, by the type in a query. Public keys are in another table. If the query contains no type, the list contains
+# only non-rotating tokens, as clients expect.
 _IS_ROTATING: dict[str | None, dict[str, Any]] = {
     None: {"is_rotating": False},
     "refresh_token": {"is_rotating": False},
@@ -42,8 +42,10 @@ _ID = re.compile("dcr_[A-Za-z0-9]{16}|rt_[A-Za-z0-9]{22}")
 
 
 class KeyToRegister(Closed):
-    """The public key of a device. If the request has the token of a user, the key belongs to that user. If it has the token of a machine,
-    the body names the user."""
+    """The public key of a device. If the request has the token of a user, the key belongs to that user.
+
+    If it has the token of a machine, the body contains the id of the user.
+    """
 
     device_name = Text(max_length=255)
     type = serializers.ChoiceField(choices=[_PUBLIC_KEY])

@@ -9,6 +9,6 @@ METHOD = "none"
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the client id of the body, None if the body names no client."""
+    """Return the client id in the body; None if the body contains none."""
     client_id = request.text("client_id")
     return Credential(METHOD, client_id) if client_id else None

@@ -67,7 +67,7 @@ def problem_of(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
 
 
 class _Expansion:
-    """Replaces references by the schemas that they name, within limits. The result has no recursion and a bounded size."""
+    """Replaces each reference by the schema to which it refers, within limits. The result has no recursion and a bounded size."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root

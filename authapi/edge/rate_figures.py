@@ -31,7 +31,7 @@ class Figure:
 # its own limit (design, 7.1).
 ANONYMOUS = "anonymous"
 _ANONYMOUS_SECONDS = 2
-# The limit for the browsers in which one user has logged in. It can be low, because one user requests only a few pages at a time.
+# The shared limit of all browsers in which one user has logged in. It can be low, because one user requests only a few pages at a time.
 _OF_BROWSERS = Figure(10, 200)
 # Busy endpoints without authentication. Every other endpoint counts a request against the tenant
 # only after the client is authenticated.
@@ -70,7 +70,7 @@ CODES_FROM_PLACE = Bucket("passwordless_place", 5, 1800.0)
 CODES = Bucket("passwordless_address", 10, 1200.0)
 # Codes requested from a browser in which the user has logged in before: 5 at once, then one every 5 minutes.
 CODES_KNOWN = Bucket("passwordless_known", 5, 300.0)
-# All codes of one application, and all codes of one tenant: these two limits bound the cost of a flood to many recipients.
+# One limit for all codes of one application, and one for all codes of one tenant. Both bound the cost of a flood to many recipients.
 CODES_OF_CLIENT = Bucket("passwordless_client", 600, 1.0)
 CODES_OF_TENANT = Bucket("passwordless_tenant", 1200, 0.5)
 # Wrong guesses at the codes of one recipient: from one IP address 5 at once, then one every 20 minutes; from all IP addresses 20 at once,

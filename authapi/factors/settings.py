@@ -54,7 +54,7 @@ def factor_values(row: TenantSettings | None) -> dict[str, Any]:
 def policy_of_organization(organization: Organization) -> SecondFactorPolicy | None:
     """Return the policy of an organization.
 
-    None if the organization has no policy: then only the policies of tenant and application apply.
+    None if the organization has no policy. Then only the policies of the tenant and the application apply.
     """
     row = OrganizationSecondFactors.objects.of(organization.tenant_id).filter(organization_id=organization.pk).first()
     return SecondFactorPolicy(row.policy) if row is not None else None

@@ -1,4 +1,4 @@
-"""Second factors in logins without a page: the token endpoint answers with a demand for the factor, not with tokens (contract 2.3)."""
+"""Second factors in logins without a page: the token endpoint requests the factor and returns no tokens yet (contract 2.3)."""
 
 from __future__ import annotations
 

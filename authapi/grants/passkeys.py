@@ -153,7 +153,7 @@ def _person(request: TokenRequest, attempt: PasskeyAttempt, opened: Opened) -> K
 
 
 def odd_profile(fields: Mapping[str, str]) -> RequestRefused:
-    """Return the refusal of a profile. The refusal names the first invalid member and its error."""
+    """Return the refusal of a profile. Its text contains the first invalid member and the error of this member."""
     name, text = next(iter(fields.items()))
     return RequestRefused(PasskeyCase.ODD_PROFILE, reason=f"{name}: {text}")
 

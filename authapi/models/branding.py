@@ -33,7 +33,7 @@ class BrandingTheme(UnrecordedOwned):
 
 
 class BrandingPicture(UnrecordedOwned):
-    """A picture that was checked and encoded again. The picture is kept while a setting names its path."""
+    """A picture that was checked and encoded again. The picture is kept while its path is in a setting."""
 
     kind = models.CharField(max_length=16)
     digest = models.CharField(max_length=64, editable=False)

@@ -19,8 +19,8 @@ class SecondFactorPolicy(models.TextChoices):
 class FactorChallenge(UnrecordedOwned):
     """A code that was sent to one user, or a challenge that a key of the user must sign. Only digests of codes are stored.
 
-    A challenge is valid only for the owner that `bound_to` names: one login of the hosted pages, one transaction of an application, or one
-    session.
+    A challenge is valid only for its owner, which is in `bound_to`: one login of the hosted pages, one transaction of an application, or
+    one session.
     """
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
@@ -30,7 +30,7 @@ class FactorChallenge(UnrecordedOwned):
     purpose = models.CharField(max_length=16, help_text="“use” at a login, or “enroll” to confirm a new second factor.")
     # A keyed digest, because an attacker could compute six digits from a plain digest at once.
     code_digest = models.CharField(max_length=160, blank=True, editable=False)
-    # The value by which an application names the message: `oob_code` on the wire.
+    # The value with which an application refers to the message: `oob_code` on the wire.
     handle_digest = models.CharField(max_length=64, blank=True, editable=False)
     challenge = models.BinaryField(blank=True, default=b"", editable=False)
     failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes entered while this code was valid.")

@@ -60,7 +60,7 @@ def header(scope: Scope, name: bytes) -> str:
 
 
 def guarded(application: Application) -> Application:
-    """Remove values that no client may set, then require TLS, either at this service or at a trusted proxy."""
+    """Remove values that no client may set. Then require TLS, which this service or a trusted proxy can provide."""
 
     # This function is not a coroutine, because each open stream would keep its coroutine in memory.
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

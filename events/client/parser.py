@@ -155,7 +155,7 @@ class EventStreamParser:
         event, self._event = self._event, b""
         data, self._data = self._data, []
         moved, self._last_id = self._id != self._last_id, self._id
-        # A `data:` line without a value is a message with empty data; only a block without any `data` line is no message.
+        # A block with an empty `data:` line is a message with empty data. Only a block without any `data` line is no message.
         if data:
             return Message(event.decode("utf-8", "replace") or "message", b"\n".join(data), self._id, self._taken())
         return Bookmark(self._id, self._taken()) if moved else None

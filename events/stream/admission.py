@@ -236,7 +236,7 @@ def origin_of_scope(scope: Mapping[str, Any]) -> Origin:
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """Return only the IP address from the result of `origin_of_scope`."""
+    """Return the `address` in the result of `origin_of_scope`."""
     return origin_of_scope(scope).address
 
 

@@ -43,7 +43,7 @@ def replace_factors(*, tenant_id: str, user_id: str, wanted: Sequence[GivenFacto
         same = next((factor for factor in present if one.is_same(factor)), None)
         found.append(same or _given(tenant_id, user_id, one))
     kept = {factor.pk for factor in found}
-    # Remove only after adding: a user who loses the last factor also loses the recovery code.
+    # Remove factors only after the new factors are added: a user without any factor would lose the recovery code.
     for factor in present:
         if factor.pk not in kept:
             remove_factor(tenant_id=tenant_id, user_id=user_id, device=factor.device)

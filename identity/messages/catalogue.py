@@ -74,7 +74,7 @@ class Kind:
     channel: str = EMAIL
     built_in: str = ""
     variables: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
-    # Sent only if a tenant has switched it on. Other kinds are sent unless a tenant has switched them off.
+    # The kind is sent only if a tenant has switched it on. Other kinds are sent unless a tenant has switched them off.
     is_off_at_first: bool = False
     # The user waits for this message. Switching the template off restores the built-in text and does not stop the message.
     is_always_sent: bool = False

@@ -75,9 +75,9 @@ def discovery_address(strategy: str, options: Mapping[str, Any]) -> str:
 
 
 def is_expected_issuer(issuer: Any, *, named: str, address: str) -> bool:
-    """Tell whether metadata from `address` has the issuer that the connection names.
+    """Tell whether metadata from `address` has the expected issuer of the connection.
 
-    OpenID Connect Discovery 1.0, 4.3: the issuer must match exactly. If the connection names only the URL of the metadata, the issuer
+    OpenID Connect Discovery 1.0, 4.3: the issuer must match exactly. If the connection has only the URL of the metadata, the issuer
     must be the issuer from which that URL is built.
     """
     if not isinstance(issuer, str):
@@ -86,7 +86,7 @@ def is_expected_issuer(issuer: Any, *, named: str, address: str) -> bool:
 
 
 def with_endpoints(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options for a response: endpoints that the options do not name come from the metadata."""
+    """Return options for a response. Endpoints that are missing in the options are added from the metadata."""
     metadata = options.get(METADATA_OPTION)
     if not isinstance(metadata, Mapping):
         return dict(options)

@@ -144,6 +144,7 @@ def _left(job: Job) -> QuerySet[Any]:
     letters = letters.filter(created_at__lte=datetime.fromisoformat(asked["frozen_at"])).annotate(position=F("delivery__position"))
     if "after" in asked:
         key, position = asked["after"]
-        # The second condition implies the first, but only the first can use the index by key.
+        # Every row that meets the second condition also meets the first one. The first condition is still needed, because only it can use
+        # the index by key.
         letters = letters.filter(Q(key__gte=key) & (Q(key__gt=key) | Q(key=key, position__gt=position)))
     return letters.order_by("key", "position")

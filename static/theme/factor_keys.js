@@ -39,7 +39,7 @@
       form.elements.credential.value = answer(found);
       form.submit();
     } catch {
-      // The user chose no passkey or continued in another way. The user did not request the offer, so the page shows no error.
+      // The user chose no passkey, or continued with another method. The page shows no error, because the user did not request the offer.
     }
   };
 

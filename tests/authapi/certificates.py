@@ -30,7 +30,10 @@ def certificate(
     begins: datetime | None = None,
     ends: datetime | None = None,
 ) -> str:
-    """Return a certificate in PEM for the key of this name. It is self-signed, because only the edge checks the issuer."""
+    """Return a certificate in PEM for the key of this name.
+
+    It is self-signed, because the service does not check the issuer: this is the task of the edge.
+    """
     name = x509.Name([x509.NameAttribute(attribute, value) for attribute, value in subject])
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=private_key(key).public_key())

@@ -74,7 +74,7 @@ def test_cursors_from_before_the_restore_are_refused_and_new_cursors_are_valid(t
 
 
 def test_an_old_cursor_would_silently_miss_events_if_the_command_did_not_run(tenant: Tenant) -> None:
-    """Show why the command exists: only the operator knows that position 7 was a different event before the restore."""
+    """Show why the command exists: the cursor does not show that position 7 was a different event before the restore."""
     fill_log(tenant.pk, 4, recorded_at=NOW)
     backup = Head.objects.get(pk=tenant.pk)
     fill_log(tenant.pk, 3, recorded_at=NOW)

@@ -18,10 +18,10 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection
 
-# Only this number of codes, the newest, is valid. The number is greater than one; otherwise a request of an attacker would invalidate the
+# The newest codes are valid, up to this number. The number is greater than one; otherwise a request of an attacker would invalidate the
 # code that the user has already received.
 _COUNTING = 2
-# Number of wrong guesses from all IP addresses after which a code is invalid. The number for one IP address is smaller
+# Number of wrong guesses from all IP addresses after which a code is invalid. The limit for guesses from one IP address is lower
 # (`CODE_GUESSES_FROM_PLACE`).
 _MOST_FAILURES = 10
 _LONGEST_CODE = 16

@@ -47,7 +47,7 @@ def state_of(row: CibaRequest) -> dict[str, int]:
 
 
 def wish_of(request: ProtocolRequest) -> Wish:
-    """Return a wish that lets only the user of the request log in, and always shows the consent page.
+    """Return a wish that allows only a login of the user of the request, and that always shows the consent page.
 
     A consent that the user has given earlier does not cover this request.
     """
@@ -65,7 +65,7 @@ def wish_of(request: ProtocolRequest) -> Wish:
 
 
 def terms(request: ProtocolRequest, user: User | None, organization: Organization | None) -> Terms:
-    """Return the terms. Only the user of the request may see them."""
+    """Return the terms. Raises `RequestRefused` if `user` is not the user of the request."""
     row = _row(request)
     if row is None:
         raise RequestRefused(CibaCase.REQUEST_EXPIRED)

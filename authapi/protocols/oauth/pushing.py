@@ -51,7 +51,10 @@ def _with_key(request: TokenRequest, parameters: Parameters) -> Parameters:
 
 
 def _signed(request: TokenRequest, client: Client, token: str) -> Parameters:
-    """Return the parameters of a signed request. Records its use now: only the client pushes a request, so no user can reload it."""
+    """Return the parameters of a signed request. Records the use of the request now.
+
+    This is possible because only the client sends a pushed request, so no user can reload it.
+    """
     parameters = _with_key(request, request_objects.opened(client, token))
     _check(request, client, parameters)
     request_objects.note_use(client, parameters.signed)

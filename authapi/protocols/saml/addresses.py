@@ -29,7 +29,7 @@ class UnknownIndex(LookupError):
 def login_address(base: str, client_id: str = "") -> str:
     """Return the single sign-on address of this service. `base` is the issuer of the host.
 
-    Without a client in the URL, the Issuer of a request names the client.
+    If the URL contains no client, the Issuer of a request identifies the client.
     """
     return f"{base.rstrip('/')}{LOGIN_PATH}{f'/{client_id}' if client_id else ''}"
 
@@ -53,9 +53,9 @@ def entity_id(canonical_host: str, settings: SamlSettings | None = None) -> str:
 def consumer_address(request: AuthnRequest, callbacks: Sequence[str], settings: SamlSettings) -> str:
     """Return the address for an answer (SAML profiles, 4.1.4.1).
 
-    If the request names an address, this is the named address if it is registered, otherwise the first callback. If the request names an
-    index, this is the address with this index. If the request names neither, this is the first callback. Raises `NoConsumerAddress` and
-    `UnknownIndex`.
+    If the request contains an address, this address is returned if it is registered, otherwise the first callback. If the request contains
+    an index, the address with this index is returned. If the request contains neither, the first callback is returned. Raises
+    `NoConsumerAddress` and `UnknownIndex`.
     """
     fixed = [*(each for each in callbacks if "*" not in each), *(each.address for each in settings.addresses)]
     if not fixed:

@@ -144,7 +144,7 @@ def _checked_confirmation(confirmation: Confirmation, expected: Expected) -> dat
 
 def _check_request(named: str, expected: Expected, *, where: str) -> None:
     if expected.request_id is None:
-        # SAML Profiles 2.0, 4.1.5: an unsolicited answer names no request.
+        # SAML Profiles 2.0, 4.1.5: an unsolicited answer contains no id of a request.
         if named:
             raise _refused(f"{where} answers the request '{_short(named)}', which did not begin in this browser.")
     elif named != expected.request_id:
@@ -172,7 +172,7 @@ def with_organization(recipients: frozenset[str], address: str, connection: str)
 
 
 def _one_of(addresses: frozenset[str]) -> str:
-    """Return the address to show: the longest address, which names the connection."""
+    """Return the address to show: the longest address, which contains the name of the connection."""
     return max(addresses, key=lambda address: (len(address), address), default="")
 
 

@@ -47,8 +47,8 @@ class WsFedProvider:
 def options_of(connection: Connection) -> WsFedOptions:
     """Return the options. Raises `UpstreamFailed`, also for a connection of another protocol."""
     if not is_wsfed(connection.strategy, connection.options):
-        # The browser decides in which protocol it sends the answer. A SAML answer must name the request of the login. A WS-Federation token
-        # names no request, so an attacker could avoid this check if a connection of SAML accepted such a token.
+        # The browser decides in which protocol it sends the answer. A SAML answer must contain the id of the request of the login. A
+        # WS-Federation token contains no such id, so an attacker could avoid this check if a SAML connection accepted such a token.
         raise UpstreamFailed(LoginCase.UPSTREAM_ODD_ANSWER, f"The answer is in WS-Federation, but {connection.name} uses another protocol.")
     try:
         return read_options(connection.strategy, connection.options, allows_http=settings.OUTBOUND_ALLOW_HTTP)

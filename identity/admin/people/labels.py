@@ -1,4 +1,4 @@
-"""How pages name a user: by name and email address."""
+"""Labels of users on pages: the name and the email address."""
 
 from __future__ import annotations
 

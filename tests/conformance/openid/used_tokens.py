@@ -245,7 +245,7 @@ def use_revocation_algorithm(provider: Provider, value: str) -> None:
 
 def use_id_token_algorithm(provider: Provider, value: str) -> None:
     party = new_party(provider, algorithm=value)
-    # A published key names its algorithm only while the tenant signs with one algorithm.
+    # A published key contains its algorithm (`alg`) only while the tenant signs with one algorithm.
     provider.changed()
     page = party.exchange(party.answer(party.log_in(party.authorize()))["code"])
     key: Any = OctKey.import_key(party.secret) if value.startswith("HS") else provider.keys

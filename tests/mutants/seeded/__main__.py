@@ -41,7 +41,7 @@ def drawn(area: Area, root: Path, *, seed: int, count: int) -> tuple[list[tuple[
 def _score_of(area: Area, using: Runner, *, seed: int, count: int) -> Score | None:
     """Return the score of an area.
 
-    Return None if a test fails without a mutant, either before the first mutant or after the last mutant.
+    Return None if a test fails without a mutant, that is, before the first mutant or after the last mutant.
     """
     using.keep_database(area.keeps_database)
     near = noted_tests([area], using)

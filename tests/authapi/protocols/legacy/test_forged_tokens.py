@@ -37,7 +37,7 @@ def test_a_token_with_a_changed_user_is_refused(old: OldClient, second: OldClien
 
 
 def test_a_token_for_this_tenant_that_another_tenant_signed_is_refused(old: OldClient, second: OldClient) -> None:
-    # The token of the other tenant names this issuer, client and user. It is signed with the key of the other tenant, and its header
+    # The token of the other tenant contains this issuer, client and user. It is signed with the key of the other tenant, and its header
     # contains the id of this tenant's key.
     token = token_of(old)
     own_kid = decoded(token)[0]["kid"]
