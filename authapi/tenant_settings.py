@@ -115,7 +115,7 @@ class Notifier:
 class AccountPage:
     """The functions of the account page at `/account`, and the names of the connections whose users may use it.
 
-    Empty `connections` allow every connection that an application uses.
+    If `connections` is empty, the users of every connection that an application uses may use the page.
     """
 
     enabled: bool

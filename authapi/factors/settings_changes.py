@@ -31,7 +31,7 @@ _FIRST = "Enable a factor first: this policy requires a factor."
 
 @unit_of_work
 def update_second_factors(*, tenant_id: str, changes: Mapping[str, Any]) -> TenantSettings:
-    """Replace the settings in `changes`, which have the names of `authapi.factors.settings.DEFAULTS`. Null restores a default.
+    """Replace the settings in `changes`. Their names are the keys of `authapi.factors.settings.DEFAULTS`. Null restores a default.
 
     Raises `Invalid` for an unknown name, an invalid value, or a newly enabled factor whose codes have no sender. Also raises `Invalid` if
     no factor would be left although the tenant, an application or an organization requires a factor.

@@ -17,7 +17,7 @@ class Invitation(UnrecordedOwned):
 
     An invitation has two secrets: its ticket, and the secret in the mailed link. The ticket is in a URL that administrators and clients of
     the API see, so the ticket proves nothing about the user. Only the owner of the mailbox gets the link in the mail, so this link proves
-    that the user has the mailbox; the row stores only the digest of the secret in the link.
+    that the user has the mailbox. The row stores only the digest of the secret in the link.
     """
 
     class State(models.TextChoices):

@@ -16,7 +16,7 @@ _MOST_HELD = 60
 
 
 class Console:
-    """Writes to one stream. `herald`, the output of the caller of a detached start, also receives messages of the launcher."""
+    """Writes to one stream. Messages of the launcher are also written to `herald`, the output of the caller of a detached start."""
 
     def __init__(self, stream: TextIO = sys.stdout, herald: TextIO | None = None) -> None:
         self._stream = stream

@@ -36,8 +36,8 @@ def _made_by_migrations() -> dump.SchemaDump:
         environment = os.environ | addresses | {"DJANGO_SETTINGS_MODULE": "config.settings.test"}
         _run([sys.executable, str(dump.ROOT / "manage.py"), "migrate", "--verbosity", "0"], env=environment)
         migrated = made_dump(addresses["DATABASE_URL"])
-        # PostgreSQL prints some conditions differently after a restore, so restore the first dump and dump again. The second dump does not
-        # change any more.
+        # PostgreSQL prints some conditions differently after a restore, so restore the first dump and dump again. A further restore would
+        # not change the second dump.
         with psycopg.connect(addresses["DATABASE_URL"], dbname="postgres") as connection:
             run_statements(connection, migrated)
             connection.commit()

@@ -93,7 +93,7 @@ def _warm_up() -> None:
     # Import every view now. The first request would do this otherwise, and open streams would wait more than a second for it.
     if settings.WEB_ROLE != "stream":
         _ = get_resolver().url_patterns
-    # Objects made at start live as long as the process; excluding them from full collections saves milliseconds.
+    # Objects made at start live as long as the process; excluding them from full garbage collections saves milliseconds.
     gc.collect()
     gc.freeze()
     # A full collection starts when new objects exceed a quarter of the objects that the last full collection found. This second

@@ -31,7 +31,7 @@ class Deadlines:
     """Timeouts in seconds: to connect, and between two reads."""
 
     connect: float = 10.0
-    # The time of three heartbeats of the service. A connection without data for this time is dead.
+    # The time of three heartbeats of the service. A connection without data for this time counts as dead.
     read: float = 45.0
 
 

@@ -45,7 +45,7 @@ from identity.hosts import HostMatch
 
 logger = logging.getLogger(__name__)
 
-# The operation id under which the service counts requests.
+# The service counts requests for streams under this operation id.
 ENDPOINT = "events"
 # The first of the three headers about the rate limit. A response that has this header has all three.
 RATE_HEADER = b"x-ratelimit-limit"

@@ -24,7 +24,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class PanelForm:
-    """A form at the head of a table, which adds a row to it."""
+    """A form at the head of a table. The form adds a row to the table."""
 
     form: forms.Form
     url: str
@@ -43,7 +43,7 @@ class Panel:
     more_text: str = ""
     # Whether the link to the whole list is also shown if the table has no rows.
     is_more_of_use: bool = False
-    # A link that adds a row, at the head of the table.
+    # A link at the head of the table, with which staff add a row.
     add_url: str = ""
     add_text: str = ""
     # The name of the action whose form adds a row. The page of the row sets `form` if the account may use the action.

@@ -1,6 +1,6 @@
 """The IP addresses that an outbound request may reach. Pure.
 
-Public addresses, and the private networks that the operator names, are allowed. For an IPv6 address that embeds an IPv4
+An address is allowed if it is public, or if it is in a private network that the operator allows. For an IPv6 address that embeds an IPv4
 address, the embedded address decides: a crafted AAAA record must not reach an internal address.
 
 The ranges are copied from IANA's registries of special-purpose addresses (RFC 6890), as of 2025. Python's `is_global` follows

@@ -18,7 +18,7 @@ class PagedByKeys:
 
     `grows`: false for small tables whose rows are added one by one. Lists of such tables can be sorted by any column and have numbered
     pages. `indexed_filters`: filters for which an index returns the rows of one tenant in the order of the list. Other filters read rows
-    one by one. `lists_only_found`: for rows that staff normally see on the page of another row. The list is empty until a search.
+    one by one. `lists_only_found`: for rows that staff normally see on the page of another row. The list is empty until staff search in it.
     `is_short_lived`: rows expire soon. The list of a tenant sorts and shows at most `FOUND` of the tenant's rows.
     """
 

@@ -45,7 +45,7 @@ class CurrentList:
         self._place: tuple[str, float] = ("", 0.0)
 
     def get(self) -> BreachList | None:
-        """Return the list that the settings name, or None if no list can be read."""
+        """Return the list at the configured path, or None if no list can be read."""
         path, now = settings.BREACHED_PASSWORDS_FILE, time.monotonic()
         if self._place[0] == path and now - self._place[1] < _LOOKED_EVERY_SECONDS:
             return self._list

@@ -1,4 +1,4 @@
-"""Whether a tenant refuses a breached new password. Another app, which has the settings of tenants, supplies the rule."""
+"""Tells whether a tenant refuses a breached new password. Another app, which has the settings of tenants, supplies the rule."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Contents:
 
 @dataclass
 class Draft:
-    """An archive that is being written: what is fixed at its beginning, and the finished parts."""
+    """An archive that is being written: the values that are fixed at its beginning, and the finished parts."""
 
     directory: Path
     archive_id: str

@@ -95,7 +95,7 @@ def unfinished_redelivery_job(*, tenant_id: str, stream_id: str) -> Job | None:
 def redeliver_next(job: Job) -> bool | Pause:
     """Put the next dead letters back into their lanes. The dead letters of a user keep their order.
 
-    In the `summary` of the job, a dead letter that was already redelivered counts as skipped, and the deletion of a user that exists again
+    In the `summary` of the job, a dead letter that was already redelivered counts as skipped. The deletion of a user who exists again
     counts as blocked.
     """
     asked = job.parameters

@@ -21,10 +21,10 @@ class ClaimsMalformed(ValueError):
 
 @dataclass(frozen=True)
 class AskedClaims:
-    """The claims that a request names. Unknown claims are ignored (5.5).
+    """The claims in a request. Unknown claims are ignored (5.5).
 
     `subjects` are the ids of the users who may log in. `contexts` are the values requested for `acr`, best first. With `requires_context`,
-    a login that meets none of these contexts fails. `wants_context` tells that the request names `acr` without values.
+    a login that meets none of these contexts fails. `wants_context` is true if the request contains `acr` without values.
     """
 
     id_token: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ _NOT_YET = "-"
 
 
 def accepted(request: TokenRequest, client: Client) -> Parameters:
-    """Return the parameters that an authenticated client has pushed, checked as at `/authorize`. Raises `RequestRefused`."""
+    """Return the parameters that an authenticated client has pushed, after the same checks as at `/authorize`. Raises `RequestRefused`."""
     pairs = [pair for pair in text_pairs(request.form) if pair[0] not in AUTHENTICATION_PARAMETERS]
     if request.text("request_uri") is not None:
         # RFC 9126, 2.1.

@@ -109,7 +109,7 @@ def reply_address(asked: str, callbacks: tuple[str, ...]) -> str:
 
 
 def _connection(parameters: Mapping[str, str]) -> str:
-    """Return the connection that a request names: in `connection`, a parameter of this service, or in `whr=urn:<connection>`."""
+    """Return the connection of a request: from `connection`, a parameter of this service, or from `whr=urn:<connection>`."""
     return parameters.get("connection") or parameters.get("whr", "").removeprefix(REALM_PREFIX)
 
 

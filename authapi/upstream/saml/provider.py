@@ -95,7 +95,7 @@ def _sign_out_answer(options: SamlOptions, metadata: ProviderMetadata | None) ->
 
 
 def _chosen(addresses: Mapping[str, str], binding: str) -> Endpoint | None:
-    """Return the address for the binding that the connection names, otherwise for the redirect binding, otherwise for POST."""
+    """Return the address for `binding`, otherwise the address for the redirect binding, otherwise the address for POST."""
     return next((Endpoint(addresses[one], one) for one in (binding, REDIRECT, POST) if one in addresses), None)
 
 

@@ -15,7 +15,7 @@ from config.console.staff_account.sign_in import SignInPages
 from identity.admin.assurance import must_enrol, needs_proof
 from identity.admin.tenant_page import PagesSite
 
-# An account that must add a second factor reaches only these pages until it has one.
+# An account that must add a second factor can open only these pages until it has a second factor.
 OPEN_BEFORE_ENROLMENT = frozenset(
     {"account", "account_app", "account_passkey", "account_passkey_options", "prove", "prove_options", "logout", "jsi18n"}
 )
@@ -32,7 +32,7 @@ class AccountSite(PagesSite):
         return [*(pattern for page in pages for pattern in page.urls()), *super().get_urls()]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Until an account has the second factor that it must have, redirect its requests to the account page."""
+        """Redirect the requests of an account to the account page while a required second factor is missing."""
 
         def enrolled_first(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             match = request.resolver_match

@@ -1,4 +1,4 @@
-"""Remembered browsers, in which a user can skip the second factor: for which user, until when, and which changes end the permission."""
+"""Remembered browsers: which user can skip the second factor in them, until when, and which changes make the service forget them."""
 
 from __future__ import annotations
 
