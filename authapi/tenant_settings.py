@@ -15,7 +15,7 @@ from identity.models import Tenant
 # How long a process caches the settings. Other processes see a change within this time.
 _REMEMBERED_SECONDS = 1.0
 
-# Lifetimes are hours, as in the API. An ephemeral session ends with the browser, or after one idle day.
+# Lifetimes are in hours, as in the API. An ephemeral session ends with the browser, or after one idle day.
 DEFAULTS: dict[str, Any] = {
     "session_lifetime": 168,
     "idle_session_lifetime": 72,
@@ -33,7 +33,7 @@ DEFAULTS: dict[str, Any] = {
     # Upstream does not have this setting; RFC 9126, 5 defines its name. If it is on, applications of the tenant must push their
     # authorization requests.
     "require_pushed_authorization_requests": False,
-    # Unlike in upstream, the default is on: RFC 9207 prevents mix-up attacks, and clients without support for `iss` ignore it.
+    # Unlike in upstream, the default is on: RFC 9207 prevents mix-up attacks, and clients that do not know the parameter `iss` ignore it.
     "authorization_response_iss_parameter_supported": True,
     # The next two settings are not in upstream. They are off, because they reveal more about a session or a token than most tenants need.
     "session_management_supported": False,

@@ -1,4 +1,4 @@
-"""The URLs that Django serves. `config.asgi` serves the stream and the hot endpoints without Django."""
+"""The URLs that Django serves. `config.asgi` serves the stream and the endpoints with the most requests without Django."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _SILENT_SUCCESS, _SILENT_FAILURE = "ssa", "fsa"
 class ProvenUser:
     """A user who has just logged in, with the connection and the methods.
 
-    `upstream` is the data of a provider login that a federated logout needs. `identifier` is the name that the user typed; a cookie
+    `upstream` is the data that a federated logout needs after a login at a provider. `identifier` is the name that the user typed; a cookie
     keeps it for the next login.
     """
 
@@ -126,7 +126,7 @@ def user_authenticated(login: Login, proven: ProvenUser, *, handle: str | None =
 
 
 def _mark_browser(answer: HttpResponse, login: Login, proven: ProvenUser, session: Session, cookie: str) -> None:
-    """Set the cookies of the browser: its session, and the cookies that its next login reads."""
+    """Set the cookies of the browser: the session cookie, and the cookies that the next login in this browser reads."""
     _set_session(answer, session, cookie)
     if _is_wholly_proven(login, session):
         remember_browser(answer, proven.user)
@@ -166,7 +166,7 @@ def second_factor_proven(login: Login, kind: str, *, remembers: bool = False, ha
 
 
 def advance(login: Login, *, handle: str | None = None) -> HttpResponse:
-    """Run the next step: redirect to its page, or answer the client. Raises `RequestRefused`."""
+    """Run the next step: redirect to the page of this step, or answer the client. Raises `RequestRefused`."""
     try:
         step = next_step(login.wish, login.situation())
     except RequestRefused as refused:
@@ -205,7 +205,7 @@ def _note_login(login: Login, session: Session) -> None:
 
 
 def _is_wholly_proven(login: Login, session: Session) -> bool:
-    """Tell whether the login needs no further second factor. If it still needs one, its browser must not be marked as known."""
+    """Tell whether the login needs no further second factor. If one is missing, the browser must not be marked as known."""
     try:
         return login.second_factor(session) is Due.NOTHING
     except RequestRefused:
@@ -300,7 +300,7 @@ def _answer(login: Login) -> HttpResponse:
 
 
 def _renew_memory(login: Login, answer: HttpResponse, session: Session) -> None:
-    """Give a remembered browser, in which the second factor was skipped, a new secret."""
+    """Give a new secret to a remembered browser in which the second factor was skipped."""
     if login.row.progress.get("has_logged_in") and factor_settings(login.host.tenant_id).kinds and not has_second_factor(session.methods):
         renew(login.http_request, answer, session.user)
 

@@ -45,7 +45,7 @@ class CompleteLogin:
 
 @dataclass(frozen=True)
 class BrowserCall:
-    """A URL to which the browser is sent: by a redirect, or with `fields` by a form that posts itself."""
+    """A URL to which the browser is sent by a redirect or, if there are `fields`, by a form that posts itself."""
 
     address: str
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)

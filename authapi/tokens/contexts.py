@@ -1,6 +1,6 @@
 """Contexts of authentication that a client may request, and the methods that meet each of them. One table for all protocols. Pure.
 
-OpenID Connect names contexts in `acr_values` and in the claim `acr`, SAML in `RequestedAuthnContext`.
+In OpenID Connect, contexts are in `acr_values` and in the claim `acr`. In SAML, they are in `RequestedAuthnContext`.
 """
 
 from __future__ import annotations

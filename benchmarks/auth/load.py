@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from benchmarks.auth.accounts import Accounts
 
-# Returns the next request. The argument is the body of the last response, or None for the first request.
+# A function that returns the next request. The argument is the body of the last response, or None for the first request.
 NextRequest = Callable[[bytes | None], bytes]
 _WARM_SECONDS = 1.0
 
@@ -67,7 +67,7 @@ async def _ask(port: int, following: NextRequest, until: float) -> int:
         body = await _answered(reader)
         count += 1
     writer.close()
-    # Also pass on the last response: `following` may store a value of it, such as a rotated token, for the next connection.
+    # Also pass on the last response: `following` may store a value of this response, such as a rotated token, for the next connection.
     following(body)
     return count
 

@@ -28,7 +28,7 @@ from identity.hosts import address_beside
 
 
 class LogChangeList(ChangeList):
-    """Replaces the rows, search and pages of Django's change list: it pages by keys, without OFFSET and without counting rows."""
+    """Replaces the rows, search and pages of Django's change list. Pages begin after a key: no query uses OFFSET or counts rows."""
 
     search: LogSearch
     page: LogPage

@@ -14,7 +14,8 @@ from foundation.api.refusals import Refusal, invalid_query
 from identity.api.lookups import connection_at
 from identity.services.users import delete_users_by_email
 
-# A connection of this strategy is online while an agent in the network of its directory is connected. The service has no agent.
+# A connection of this strategy is online while an agent in the network of its directory is connected. The service has no such agent, so a
+# connection of this strategy is always offline.
 _NEEDS_AGENT = "ad"
 _ONLINE: Schema = {"type": "object", "additionalProperties": False}
 _EMAIL = Parameter("email", {"type": "string"}, "The whole email address. Letter case is ignored.", is_required=True)

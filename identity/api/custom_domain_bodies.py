@@ -17,7 +17,7 @@ CERTIFICATE_TYPES = {
     f"{settings.DATABASE_STRATEGY}_managed_certs": CustomDomain.CertificateType.MANAGED,
     "self_managed_certs": CustomDomain.CertificateType.SELF_MANAGED,
 }
-# The service reads the IP address of a client from this header only, and only if a trusted proxy sends it.
+# The service reads the IP address of a client from no other header, and reads this header only if a trusted proxy sends it.
 _HEADERS = ("", "x-forwarded-for")
 _KNOWN_HEADERS = (*_HEADERS, "true-client-ip", "cf-connecting-ip", "x-azure-clientip")
 _LONGEST_VALUE = 255

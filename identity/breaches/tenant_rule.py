@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-# Called with the id of the tenant, the password, and whether the user is new. Returns whether the tenant refuses the password.
+# A function of the id of the tenant, the password, and whether the user is new. It returns whether the tenant refuses the password.
 Judge = Callable[[str, str, bool], bool]
 
 _judge: Judge | None = None

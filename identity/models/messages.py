@@ -46,7 +46,7 @@ class MessageProvider(TenantOwned):
         self.sealed_settings = {**self.sealed_settings, **sealed}
 
     def secret(self, name: str) -> str:
-        """Return a secret as clear text; empty if it is not set. Raises `SecretUnreadable`."""
+        """Return a secret in plain text; empty if it is not set. Raises `SecretUnreadable`."""
         token = self.sealed_settings.get(name)
         return vault.unseal(token, place=self._place(name)) if token else ""
 

@@ -13,7 +13,7 @@ from identity.services.failures import Invalid, NotSupported
 from identity.services.saving import validated_save
 from identity.services.tenant_life import OPEN, locked_tenant, move
 
-# At least one day, because no consumer can resume from a log that is pruned at once. At most ten years.
+# The retention is at least one day, because no consumer can resume from a log that is pruned at once. It is at most ten years.
 RETENTION_DAYS = (1, 3650)
 EDITABLE = ("name", "event_retention_days", "max_event_connections")
 

@@ -1,2 +1,3 @@
-// Continues after every frame has loaded: the load event of a window waits for its frames. Without JavaScript, the browser follows the Refresh header.
+// Continues the logout after every frame has loaded: the load event of a window waits for its frames. Without JavaScript, the browser
+// follows the Refresh header.
 addEventListener("load", () => location.replace(document.getElementById("next").href));

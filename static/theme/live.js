@@ -221,7 +221,7 @@
     return lines;
   }
 
-  /* Returns the parts of the name of an event type, which wraps only after a dot. Older browsers have no lookbehind. */
+  /* Splits the name of an event type, so that it wraps only after a dot. Uses no lookbehind, which older browsers lack. */
   function wrapping(name) {
     return name.match(/[^.]*\.?/g).filter(Boolean).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
   }

@@ -227,7 +227,10 @@ def test_a_page_that_reaches_its_read_limit_links_to_the_next_page(browser: Brow
 
 
 def test_a_page_of_a_long_sign_in_log_uses_an_index(tenant: Tenant, ada: User) -> None:
-    """The sign-in log has a hundred thousand lines. Only the oldest line has the searched type, so without an index the page reads all."""
+    """The sign-in log has a hundred thousand lines.
+
+    Only the oldest line has the searched type, so without an index the page reads all lines.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO authapi_signin (id, tenant_id, type, is_success, description, user_id, user_name, client_id, client_name,

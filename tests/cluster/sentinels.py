@@ -115,7 +115,7 @@ class RedisCluster:
         os.kill(self.servers[index].pid, signal.SIGCONT)
 
     def wait(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
-        """Wait until the condition is true. A timeout fails with the reports of the sentinels."""
+        """Wait until the condition is true. If this takes too long, fail with the reports of the sentinels."""
         try:
             eventually(condition, seconds=seconds, pause=0.1)
         except AssertionError as error:

@@ -39,7 +39,7 @@ from tests.faults.writers import Writers
 ROOT = Path(__file__).resolve().parents[2]
 _TENANTS_AT_ONCE = 12
 _BEGIN_SECONDS = 150.0
-# Shorter times than in production, so that a test can wait for them.
+# These times are shorter than in production, so that a test can wait for them.
 _TIMES = {"EVENTS_HEARTBEAT_SECONDS": "0.5", "EVENTS_RETRY_MS": "200", "EVENTS_LEASE_SECONDS": "3", "EVENTS_DRAIN_SECONDS": "3"}
 
 

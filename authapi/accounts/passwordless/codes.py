@@ -64,7 +64,7 @@ def hold(scope: Scope) -> None:
 
 
 def keep_code(row: PasswordlessCode, *, length: int, seconds: int, has_code: bool, has_link: bool) -> Contents:
-    """Create a code and a link, or one of them. Save `row` with their digests, and return the code and the link in clear."""
+    """Create a code and a link, or one of them. Save `row` with their digests, and return the code and the link in plain text."""
     now = timezone.now()
     contents = Contents(_new_code(length) if has_code else "", new_secret() if has_link else "")
     row.code_expires_at = now + timedelta(seconds=seconds if has_code else 0)

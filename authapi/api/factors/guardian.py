@@ -74,7 +74,7 @@ class GuardianFactorEndpoint(Endpoint):
 
 
 class GuardianPoliciesEndpoint(Endpoint):
-    """The policy for second factors in the terms of upstream: always, in new browsers, or an empty list."""
+    """The policy for second factors in the words of upstream: `all-applications`, `confidence-score`, or an empty list."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_guardian_policies", "Read when logins require a second factor", _READ_POLICY, 200, POLICY_LIST),

@@ -1,6 +1,7 @@
-"""Tokens and answers of WS-Federation: a SAML 1.1 assertion or a JWT in a RequestSecurityTokenResponse, or a SOAP fault. Pure.
+"""Tokens and answers of WS-Federation. Pure. A token is a SAML 1.1 assertion or a JWT.
 
-Existing middleware expects this order of elements and these prefixes (contract, 2.7).
+An answer is a RequestSecurityTokenResponse with a token, or a SOAP fault. Existing middleware expects this order of elements and these
+prefixes (contract, 2.7).
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def assertion(assertion_id: str, subject: Subject, scope: Scope, signer: Signer)
 
 
 def _attribute_statement(subject: Subject) -> Element | None:
-    """Return the statement, None without attributes: SAML 1.1 demands at least one attribute."""
+    """Return the statement; None if there are no attributes, because SAML 1.1 demands at least one attribute."""
     attributes = [_attribute(uri, values) for uri, values in subject.attributes.items() if values]
     return element(_saml("AttributeStatement"), None, _subject(subject), *attributes) if attributes else None
 

@@ -1,4 +1,4 @@
-"""The exchange of authorization codes: each code once, by the client to which it was issued, and with the verifier of its challenge."""
+"""The exchange of authorization codes: only once, only by the client of the code, and only with the verifier of its challenge."""
 
 from __future__ import annotations
 

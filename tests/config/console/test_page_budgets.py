@@ -1,4 +1,4 @@
-"""No page of the admin needs more database queries than its row of `page_budgets.toml` allows, with many rows in its lists.
+"""No page of the admin needs more database queries than its row of `page_budgets.toml` allows, even if its lists have many rows.
 
 `tests/peers/test_admin_console.py` checks the other limit of each row: the kilobytes that a browser loads.
 """

@@ -1,6 +1,6 @@
 """Lists the mutants of a module as JSON lines. Runs in the environment of `requirements/mutation.lock`, as a program.
 
-A line has the begin and end of the changed piece, its replacement, and the name of the operator.
+A line has the start and the end of the changed piece, its replacement, and the name of the operator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The link and its page: which users see and answer a request. Opening the link alone does not approve a request."""
+"""The link and its page: which users can see and answer a request. Opening the link alone does not approve a request."""
 
 from __future__ import annotations
 
