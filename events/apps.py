@@ -20,6 +20,6 @@ class EventsConfig(AppConfig):
         leaving.declare()
         receivers.connect()
         tripwire.connect()
-        # Purge the head and the streams first: without the head, no event is recorded or numbered, and without the streams, no event is
+        # Purge the head and the streams first. Without the head, no event is recorded or numbered. Without the streams, no event is
         # dispatched. Purge marks last, because a late change of a recorded row leaves a mark.
         purging.cover("events", first=("Head", "EventStream"), last=("Mark",), platform_wide=("DatabaseIdentity", "Tally", "Timeline"))

@@ -1,4 +1,4 @@
-"""Texts that a tenant writes for its hosted pages: one form for each screen and language, with the default text below each field."""
+"""Custom texts of a tenant for its hosted pages. Each screen and language has one form, with the default text below each field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogues of translations for hosted pages, mails and messages: extracts texts, merges them into `locale`, checks and compiles them.
+"""Translates hosted pages, mails and messages: extracts the texts, merges them into `locale`, and checks and compiles the catalogues.
 
 For developers only (`make messages`): Babel is not in the lock file of a running service. Decision: docs/adr/0099.
 """

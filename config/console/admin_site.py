@@ -41,7 +41,7 @@ _PAGES_OF_A_ROW = frozenset({"change", "delete", "history", "action"})
 
 
 class PlatformAdminSite(AccountSite):
-    """Limits every page to the tenant in scope, groups the navigation by task, and shows a dashboard at the start."""
+    """Limits every page to the tenant in scope, groups the navigation by task, and shows a dashboard as the start page."""
 
     site_header = "Identity"
     site_title = "Identity admin"

@@ -1,4 +1,7 @@
-"""The log browser: indexed searches, keyset pages, and a page for each event with its changes and a command that resumes the stream."""
+"""The log browser: indexed searches, keyset pages, and a page for each event.
+
+This page shows the changes, and a command that resumes the stream.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class PanelForm:
 
 @dataclass(frozen=True)
 class Panel:
-    """A titled table with a text for the empty state, and an optional link to the whole list."""
+    """A table with a title, a text that is shown if the table has no rows, and an optional link to the whole list."""
 
     title: str
     columns: Sequence[str]

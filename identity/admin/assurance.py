@@ -1,4 +1,4 @@
-"""Proofs of identity in staff sessions: when and how the account proved its identity, and which requests need a fresh proof.
+"""Proofs of identity in staff sessions: when and by which method the account proved its identity, and which requests need a recent proof.
 
 A session stores its last proof. Requests that show or change secrets, or that send many events again, need a recent proof. A proof
 is recent for `STAFF_PROOF_MINUTES` minutes. An account with a second factor must prove this factor, any other account its password.

@@ -134,7 +134,7 @@ class Archive:
 def begin(directory: Path, *, archive_id: str, tenant_id: str, journey: Journey, stop: str, before: dict[str, Any]) -> Draft:
     """Begin an archive in a directory that is new or empty. `stop` identifies the stop of the tenant. Raises `BadArchive`."""
     directory.mkdir(parents=True, exist_ok=True)
-    # An export that was killed while it wrote the first line has left this file.
+    # If an export was killed while it wrote the first line, this file is left.
     if {path.name for path in directory.iterdir()} - {f"{_PROGRESS}.new"}:
         raise BadArchive(f"{directory} is not empty. Use another directory, or delete this directory first.")
     first = {"archive": archive_id, "tenant": tenant_id, "key_check": journey.check, "stop": stop, "before": before}

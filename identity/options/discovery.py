@@ -23,11 +23,11 @@ from identity.options.schemas.shared import METADATA
 logger = logging.getLogger(__name__)
 
 STRATEGIES = ("oidc", "okta")
-# Options that default to the member of the same name in the provider's metadata.
+# Options whose default is the member of the same name in the provider's metadata.
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri", "end_session_endpoint")
 METADATA_OPTION = "oidc_metadata"
 WELL_KNOWN = "/.well-known/openid-configuration"
-# Maximum wait of the request that writes a connection.
+# The longest time in seconds that a request that writes a connection waits for the metadata.
 _SECONDS = 3.0
 _LARGEST_DOCUMENT = 256 * 1024
 _LONGEST_TEXT = 2048

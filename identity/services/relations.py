@@ -89,10 +89,9 @@ def _found(tenant_id: str, kinds: Iterable[type[RecordedModel]], target: dict[st
 
 
 def _delete_rows(tenant_id: str, rows: Sequence[RecordedModel]) -> int:
-    """Delete relations in the given order, consecutive rows of one model together. The roles of memberships are deleted before the
-    memberships.
+    """Delete relations in the given order. Consecutive rows of one model are deleted together.
 
-    Returns the number of deleted rows.
+    The roles of memberships are deleted before the memberships. Returns the number of deleted rows.
     """
     deleted = 0
     for model, run in groupby(rows, key=_kind):
@@ -110,7 +109,7 @@ def _kind(row: RecordedModel) -> type[RecordedModel]:
 
 
 def _place_by_user(row: models.Model) -> tuple[int, ...]:
-    """Return the sort key of a row: relations of a user come before the user, roles of a membership before the membership."""
+    """Return the sort key of a row: relations of a user come before the user, and roles of a membership come before the membership."""
     match row:
         case OrganizationMemberRole():
             return row.user_id, 0, row.member_id, 0, row.pk

@@ -60,7 +60,7 @@ def version_setup(version: ActionVersion) -> Setup:
 
 
 def deployed_setup(*, tenant_id: str, action_id: Any) -> Setup | None:
-    """Return the configuration that deliveries run, in one query; None if the action is deleted or not deployed."""
+    """Return the configuration that deliveries run; None if the action is deleted or not deployed. Needs one query."""
     versions = ActionVersion.objects.filter(action_id=action_id, action__tenant_id=tenant_id, is_deployed=True)
     version = versions.select_related("action").first()
     return None if version is None else version_setup(version)

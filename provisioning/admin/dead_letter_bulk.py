@@ -1,4 +1,7 @@
-"""What staff can do with dead letters selected in the list. A confirmation page shows these dead letters, and submits their ids."""
+"""The actions of staff on dead letters that are selected in the list.
+
+A confirmation page shows these dead letters, and submits their ids.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _RIGHTS = (Right.REDELIVER, Right.VIEW_BODIES)
 
 
 class DryRunPage(DeadLetterPage):
-    """Asks for a confirmation, because a dry run sends requests; then shows the request and the current state."""
+    """Asks for a confirmation, because a dry run sends requests. Then it shows the request and the current state."""
 
     def urls(self) -> list[URLPattern]:
         return [self.route("<path:object_id>/dry-run/", self.dry_run, "dry_run", *_RIGHTS)]

@@ -1,4 +1,4 @@
-"""Admin pages of event streams: binding a stream to an action, enabling, disabling, resuming."""
+"""Admin pages of event streams. Here staff bind a stream to an action, and enable, disable and resume the stream."""
 
 from __future__ import annotations
 

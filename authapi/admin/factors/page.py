@@ -41,7 +41,8 @@ class SecondFactorsPage(TenantPage):
         if not form.is_valid():
             return self._page(request, tenant_id, form)
         effects = consequences(tenant_id, values, form.cleaned_data)
-        # Staff confirm exactly the effects that the page showed. If the effects have changed since then, staff must confirm again.
+        # A confirmation is valid only for the effects that the page showed. If the effects have changed since then, staff must confirm
+        # again.
         if effects and request.POST.get(_CONFIRMED) != _said(effects):
             return self._page(request, tenant_id, form, effects=effects)
         return self._saved(request, tenant_id, form)

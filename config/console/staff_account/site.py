@@ -59,7 +59,7 @@ class AccountSite(PagesSite):
 
     @method_decorator(needs_proof)
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Let an account with a fresh proof of identity change its password."""
+        """Let an account with a recent proof of identity change its password."""
         return super().password_change(request, {"title": "Change password", **(extra_context or {})})
 
     def password_change_done(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""The page of the providers that send a tenant's mails and text messages. Secrets can be entered and are never shown."""
+"""The page of the providers that send a tenant's mails and text messages. Staff can enter secrets, but the page never shows them."""
 
 from __future__ import annotations
 

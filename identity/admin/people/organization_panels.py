@@ -1,4 +1,4 @@
-"""Tables on the page of an organization: members, connections, roles and groups, with forms that add them."""
+"""Tables on the page of an organization, and the forms that add rows to them: members, connections, roles and groups."""
 
 from __future__ import annotations
 

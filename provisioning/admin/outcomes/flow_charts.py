@@ -17,7 +17,7 @@ _TIME_NOTE = (
 
 
 def success_chart(flows: Sequence[Flow], starts: Sequence[datetime], *, url: str, note: str = "") -> Chart:
-    """Return the percentage of ended deliveries that the destination accepted, per hour."""
+    """Return the success rate for each hour: how many percent of the deliveries that ended were accepted by the destination."""
     rates = [flow.success for flow in flows]
     accepted, failed = sum(flow.accepted for flow in flows), sum(flow.failed for flow in flows)
     total = percent(Flow(accepted=accepted, failed=failed).success)
