@@ -149,9 +149,9 @@ LOG_PARAMETERS = (
     Parameter(
         "from",
         TEXT,
-        "`log_id` of a line. The response has the later lines, oldest first. In the next request, name the last line of this response. To "
-        "continue from a page of the list, name a line that is older than ten minutes. If the line no longer exists, the list starts at "
-        "the oldest line. `q` is ignored.",
+        "`log_id` of a line. The response has the later lines, oldest first. In the next request, send the `log_id` of the last line. To "
+        "continue from a page of the list, send the `log_id` of a line that is older than ten minutes. If the line no longer exists, the "
+        "list starts at the oldest line. `q` is ignored.",
     ),
     Parameter(
         "take",

@@ -26,7 +26,7 @@ class Due(Enum):
 
 @dataclass(frozen=True)
 class Demand:
-    """The requirement for a login: the policy that applies, and whether the client requests a second factor itself."""
+    """The requirement for a login: the policy that applies, and whether the client itself requests a second factor."""
 
     policy: Policy
     is_asked: bool = False

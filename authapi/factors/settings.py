@@ -13,7 +13,7 @@ from authapi.tokens.contexts import offered
 from foundation.memory.ttl_cache import Remembered
 from identity.models import Organization
 
-# Time within which other processes see a change: one second.
+# Other processes see a change after at most this time: one second.
 _REMEMBERED_SECONDS = 1.0
 DEFAULTS: dict[str, Any] = {
     # Without an enabled factor, no login requires a factor, regardless of the policy.

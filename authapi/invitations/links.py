@@ -19,7 +19,10 @@ MAIL_PATH = "/u/invitation/open"
 
 
 def login_route(client: Client) -> str:
-    """Return the URL at which logins to a client start: the URL of the client, otherwise the URL of the tenant. Empty if neither is set."""
+    """Return the URL at which logins to a client start: the URL of the client, otherwise the URL of the tenant.
+
+    Empty if both are missing.
+    """
     for address in (client.settings.get("initiate_login_uri"), sign_in_settings(client.tenant_id).default_redirection_uri):
         if isinstance(address, str) and address.startswith(("https://", "http://") if settings.INSECURE_HTTP else "https://"):
             return address

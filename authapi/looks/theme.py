@@ -69,7 +69,7 @@ BORDERS: Mapping[str, Member] = {
 COLORS: Mapping[str, Member] = {
     "primary_button": _color("#4f46e5", "The main button of a page."),
     "primary_button_label": _color("#ffffff", "Text of the main button."),
-    "base_hover_color": _color("", "Mixed into the color of a button under the pointer.", is_required=False),
+    "base_hover_color": _color("", "This color is mixed into the color of a button under the pointer.", is_required=False),
     "base_focus_color": _color("", "The outline of the focused element.", is_required=False),
     "widget_background": _color("#ffffff", "The box with the form."),
     "widget_border": _color("#d5d9e4", "Border of the box and lines in it."),

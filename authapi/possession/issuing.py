@@ -23,8 +23,8 @@ from authapi.token_request import TokenRequest
 def with_proven_key(request: TokenRequest, client: Client, *, path: str) -> TokenRequest:
     """Return the request with the thumbprint of the key that its DPoP proof has proven. Raises `RequestRefused`.
 
-    Call it for a request with the header `DPoP`, once the client is authenticated. A public client needs a nonce, because without a nonce
-    its request could be a replay (contract, 3.4).
+    Call this function for a request with the header `DPoP`, after the client is authenticated. A public client needs a nonce, because
+    without a nonce its request could be a replay (contract, 3.4).
     """
     request, proof = read_key(request, path=path)
     count_proof(request, proof, client)

@@ -37,7 +37,7 @@ def get(host: str, path: str, bearer: str) -> bytes:
 
 
 async def measured(port: int, connections: list[NextRequest], *, seconds: float, accounts: Accounts) -> Measured:
-    """Return the cost of requests that are answered with 200, over all connections, after a second of warm-up."""
+    """Measure after a second of warm-up. Return the cost of the requests that were answered with 200 on all connections."""
     await asyncio.gather(*(_ask(port, following, time.monotonic() + _WARM_SECONDS) for following in connections))
     before, begun = accounts.taken(), time.monotonic()
     counts = await asyncio.gather(*(_ask(port, following, begun + seconds) for following in connections))

@@ -102,7 +102,7 @@ class Run:
 
 
 def main(directory: Path, options: argparse.Namespace) -> None:
-    """Measure, print the tables, and write the figures where the options say."""
+    """Measure, print the tables, and write the figures to the files `options.json` and `options.document`, if set."""
     programs, world = build(directory), World()
     numberer().start()
     world.members(1)

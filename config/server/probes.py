@@ -1,4 +1,4 @@
-"""Requests that reach a web process directly: probes of an orchestrator, and scrapes of single processes.
+"""Requests that reach a web process directly: the probes of an orchestrator, and requests for the metrics of a single process.
 
 Such a request has the IP address of the process as its host and needs no TLS. No proxy has forwarded it.
 """

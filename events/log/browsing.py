@@ -195,7 +195,7 @@ def _found(walk: _Walk, place: Place | None, *, is_newer: bool) -> tuple[list[tu
 
 
 def _entries(pks: Any) -> list[LogEntry]:
-    """Return the entries in the order of `pks`; keys without an entry are left out."""
+    """Return the entries in the order of `pks`. A key without an entry is left out."""
     wanted = list(pks)
     found = LogEntry.objects.filter(pk__in=wanted).select_related("event").in_bulk()
     return [found[pk] for pk in wanted if pk in found]

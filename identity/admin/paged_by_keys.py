@@ -87,7 +87,7 @@ class PagedByKeys:
             rows = rows.filter(**{f"{name.rpartition('__')[0]}__{own}": tenant})
         try:
             field.to_python(term)
-        except ValidationError:  # No row has a value that the column cannot store.
+        except ValidationError:  # The column cannot store this value, so no row has it.
             return None
         found = rows.filter(**{name: term})
         return found if found.order_by().values("pk")[:1].exists() else None

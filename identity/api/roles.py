@@ -44,7 +44,7 @@ class RoleEndpoint(Endpoint):
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("list_roles", "List roles", ("read:roles",), 200, ROLES, parameters=LIST_PARAMETERS),
-        # The status is 200 and not 201: clients expect it.
+        # The status is 200 and not 201, because clients expect 200.
         "create": Operation("create_role", "Create a role", ("create:roles",), 200, ROLE, RoleToCreate, refuses=(409,)),
         "retrieve": Operation("get_role", "Read a role", ("read:roles",), 200, ROLE, refuses=(404,)),
         "partial_update": Operation("update_role", "Change a role", ("update:roles",), 200, ROLE, RoleToChange, refuses=(404, 409)),

@@ -25,8 +25,8 @@ _ALL: Node[Condition] = AllOf(())
 _SEARCH_ENGINES = ("v1", "v2", "v3")
 _FOLDED = ("username", "name", "nickname", "given_name", "family_name")
 _PLAIN = ("email_verified", "phone_number", "phone_verified", "picture", "blocked", "updated_at", "last_ip", "logins_count")
-# For the first four orders there is an index that begins with the tenant. With any other order, the database sorts the whole result, within
-# the time limit.
+# For each of the first four orders there is an index that begins with the tenant. With any other order, the database sorts the whole
+# result, within the time limit.
 SORTS: dict[str, Any] = {
     "created_at": "created_at",
     "email": Lower("email"),

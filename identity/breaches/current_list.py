@@ -90,7 +90,7 @@ _current = CurrentList()
 def is_in_breach(password: str) -> bool:
     """Tell whether the list of this service contains a password.
 
-    False without a list, and for a list that cannot be read: logins continue.
+    Returns False if there is no list, or if the list cannot be read, so that logins continue.
     """
     found = _current.get()
     if found is None:

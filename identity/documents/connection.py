@@ -20,8 +20,10 @@ def connection_document(connection: Connection) -> dict[str, Any]:
 
 
 def connection_resource(connection: Connection) -> dict[str, Any]:
-    """Return the document with the members that only the management interface shows: defaults, times, and an empty list if the
-    connection has no clients."""
+    """Return the document with the members that only the management interface shows.
+
+    These members are defaults, times, and an empty list if the connection has no clients.
+    """
     document = connection_document(connection)
     options = options_with_defaults(connection.strategy, document.get("options", {}))
     return {

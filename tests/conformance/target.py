@@ -54,7 +54,10 @@ class Target:
         return mint(order, tenant_id=self.tenant.pk)
 
     def subscribe(self, query: dict[str, Any] | str | None = None, *, token: str | None = None, **options: Any) -> Subscriber:
-        """Request a stream, and return the open stream or the refusal. `headers` are added to the usual headers. None removes a header."""
+        """Request a stream, and return the open stream or the refusal.
+
+        `headers` are added to the usual headers; the value None removes a header.
+        """
         headers: dict[str, str | None] = {
             "Host": self.host,
             "Authorization": f"Bearer {token or self.token()}",

@@ -66,7 +66,7 @@ def key_context(prover: Prover, way: Way, *, host: HostMatch) -> dict[str, Any]:
 
 
 def nothing_typed(way: Way) -> str:
-    """Return the error text for a form that was submitted empty."""
+    """Return the error text for a form that was submitted without an answer."""
     if way.kind in KEYS:
         return _("This method needs a browser with JavaScript. Try another method.")
     if way.kind == RECOVERY_CODE:

@@ -1,4 +1,4 @@
-"""CIBA as an entry of the table of protocols. The state of a `ProtocolRequest` contains the primary key of its `CibaRequest`.
+"""The entry for CIBA in the table of protocols. The state of a `ProtocolRequest` contains the primary key of its `CibaRequest`.
 
 CIBA has no redirect URI: the client polls for its tokens, and the browser stays on a page of this service.
 """

@@ -1,4 +1,4 @@
-"""Addresses of this service by host and client, and the application's address for an answer. Pure."""
+"""Addresses of this service for each host and client, and the address of the application to which an answer is sent. Pure."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ _CLOCKS = "Compare the clocks of both servers. The message may also be old."
 
 
 def _confirmed_until(assertion: Assertion, expected: Expected) -> datetime:
-    """Return the latest expiry of the valid bearer confirmations.
+    """Return the latest time at which a valid bearer confirmation expires.
 
     If no confirmation is valid, raise the error of the first confirmation.
     """

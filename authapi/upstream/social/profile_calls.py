@@ -68,7 +68,7 @@ def judged_claims(rules: ClaimRules, claims: Mapping[str, Any]) -> dict[str, Any
 
 
 def checked_token(token: Any) -> str:
-    """Return the access token if it can be sent in a header. Otherwise raises `UpstreamFailed`."""
+    """Return the access token. Raises `UpstreamFailed` if the token cannot be sent in a header."""
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN or not _TOKEN.fullmatch(token):
         raise UpstreamFailed(LoginCase.UPSTREAM_TOKEN_REFUSED, "The access token is missing, or cannot be sent in a header.")
     return token

@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, aware of failover. Decision: docs/adr/0124.
+"""Django's PostgreSQL backend, extended for failovers. Decision: docs/adr/0124.
 
 Two errors are handled differently than in Django. A write that a standby refuses (SQLSTATE 25006) means that the server was demoted: the
 connection is closed, so that the next connection reaches the new primary. If a connection fails during COMMIT, it is unknown whether the

@@ -1,4 +1,7 @@
-"""The otp grant and challenges: a code is exchanged for tokens once, and creates the account if the connection allows sign-ups."""
+"""The otp grant and challenges: a code is exchanged for tokens once.
+
+The first exchange creates the account if the connection allows sign-ups.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The pages of the front channel: `/authorize` and the logout endpoints."""
+"""The endpoints to which browsers are sent (front channel): `/authorize` and the logout endpoints."""
