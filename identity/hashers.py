@@ -33,4 +33,4 @@ class ImportedPasswordHasher(BasePasswordHasher):
         return {"algorithm": self.algorithm}
 
     def harden_runtime(self, password: str, encoded: str) -> None:
-        """Do nothing: an imported hash has its own costs."""
+        """Do nothing, because each imported hash has its own cost."""

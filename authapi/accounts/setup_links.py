@@ -1,4 +1,4 @@
-"""Links that set up a second factor. They are for users who cannot or should not wait until a login requires a second factor.
+"""Links that set up a second factor. They are for users who cannot wait, or should not wait, until a login requires a second factor.
 
 A link allows its holder only to enroll a factor for the user of the link. The link begins no session. If the user already has a factor, the
 holder must prove this factor first. A setup can be confirmed only in the browser in which it was begun. Decision: docs/adr/0122.

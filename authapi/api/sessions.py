@@ -101,7 +101,7 @@ class UserSessionEndpoint(Endpoint):
 
 
 class UserAccessEndpoint(Endpoint):
-    """Sessions and refresh tokens of a user together."""
+    """The access of a user: all sessions and refresh tokens together."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "create": Operation(

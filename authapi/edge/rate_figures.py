@@ -79,8 +79,8 @@ CODE_GUESSES_FROM_PLACE = Bucket("code_guess_place", 5, 1200.0)
 CODE_GUESSES = Bucket("code_guess", 20, 900.0)
 CODE_GUESSES_KNOWN = Bucket("code_guess_known", 10, 600.0)
 
-# Second factors (docs/adr/0115), contract 9.14. Two limits with the same numbers, for the codes that are sent to one user and for the codes
-# that are sent to one email address or phone number: 10 at once, then one every six minutes.
+# Second factors (docs/adr/0115), contract 9.14. Two limits have the same numbers: one for the codes that are sent to one user, and one for
+# the codes that are sent to one email address or phone number. Each is 10 at once, then one every six minutes.
 FACTOR_CODES_TO_USER = Bucket("factor_code_user", 10, 360.0)
 FACTOR_CODES_TO_ADDRESS = Bucket("factor_code_address", 10, 360.0)
 FACTOR_CODES_OF_TENANT = Bucket("factor_code_tenant", 1200, 0.5)

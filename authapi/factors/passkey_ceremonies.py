@@ -30,7 +30,7 @@ _LONGEST_SECRET = 128
 
 @dataclass(frozen=True)
 class SignUpWish:
-    """A requested account: its profile, and the id chosen for the new user, which the passkey contains."""
+    """A requested account: its profile, and the id that was chosen for the new user. The passkey contains this id."""
 
     identifier: str
     profile: Mapping[str, Any] = field(default_factory=dict, repr=False)

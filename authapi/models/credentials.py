@@ -136,7 +136,7 @@ class IDToken(UnrecordedOwned, AbstractIDToken):  # type: ignore[misc]
 
 
 class DeviceGrant(Issued, AbstractDeviceGrant):  # type: ignore[misc]
-    """A device that waits for a user to allow it. `device_code` and `user_code` contain digests, `client_id` the id on the wire.
+    """A device that waits for a user to allow it. `device_code` and `user_code` contain digests; `client_id` contains the id on the wire.
 
     `last_checked` is the time of the device's last poll. A row is kept after its end, so that late polls get a clear answer.
     """

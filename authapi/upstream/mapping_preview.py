@@ -28,7 +28,7 @@ class Preview:
 
     subject: str
     profile: Mapping[str, Any]
-    # True if the given userinfo claims have no effect, because a login with the given ID token would not call the userinfo endpoint.
+    # True if the given userinfo claims have no effect: a login with the given ID token would not call the userinfo endpoint.
     skips_userinfo: bool = False
 
 

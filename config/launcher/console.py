@@ -1,4 +1,4 @@
-"""Terminal output: messages of the launcher, and the lines of each process behind its colored name."""
+"""Terminal output: messages of the launcher, and the lines of each process after the colored name of the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subcommands of `manage.py events`, one module each.
+"""The subcommands of `manage.py events`. Each subcommand is one module.
 
 The name of a module in this package is the name of its subcommand. Each module offers
 

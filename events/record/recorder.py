@@ -70,7 +70,7 @@ def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetim
 
 
 def record_changes(changes: Sequence[tuple[DocumentKind, str]], *, moment: datetime | None = None) -> int:
-    """Record the changes of documents of several kinds, in the given order; otherwise like `record_documents`."""
+    """Record the changes of documents of several kinds, in the given order. Everything else is the same as in `record_documents`."""
     if not connection.in_atomic_block:
         raise TransactionRequired
     moment = moment or timezone.now()

@@ -1,1 +1,1 @@
-"""Shared parts of the admin: keyset-paged lists, panels, fields."""
+"""Shared parts of the admin: lists with keyset paging, panels and fields."""

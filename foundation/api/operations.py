@@ -1,4 +1,4 @@
-"""The declaration of a management interface operation: id, scopes, life cycle, body and responses.
+"""The declaration of an operation of the management interface: id, scopes, life cycle, body and responses.
 
 The scope check and the OpenAPI document use the same declaration.
 """

@@ -29,7 +29,10 @@ class TransactionPooling(Exception):
 
 
 def refuse_transaction_pooling() -> None:
-    """Raise `TransactionPooling` if DATABASE_URL leads to such a pooler. Logs a warning if the database does not answer."""
+    """Raise `TransactionPooling` if DATABASE_URL leads to a pooler that shares server connections.
+
+    Logs a warning if the database does not answer.
+    """
     try:
         with _connected() as first, _connected() as second:
             is_shared = _share_servers(first, second)

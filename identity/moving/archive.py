@@ -1,6 +1,6 @@
 """An archive: a directory with encrypted parts, and a manifest that lists them with their digests.
 
-While the export runs, `progress.jsonl` lists the finished parts. A part is renamed into place before its line is written, so a killed
+While the export runs, `progress.jsonl` lists the finished parts. A part gets its final file name before its line is written, so a killed
 export continues after its last line. At the end, the manifest replaces `progress.jsonl`: an archive without a manifest is incomplete.
 """
 

@@ -21,7 +21,7 @@ def send_notice(notice_id: int) -> None:
 
     1. Claim the notice, so that no other worker sends it for half a minute.
     2. Create a token and post it, outside of a transaction.
-    3. Delete the delivered notice, or postpone it, or give it up.
+    3. Delete the notice if it was delivered; otherwise postpone it or give it up.
     """
     claim = claim_notice(notice_id)
     if claim is None:

@@ -1,4 +1,4 @@
-"""The response types of the engine (`oauthlib`): they check a request, and create the parameters that the browser sends to the client.
+"""The response types of the engine (`oauthlib`). They check a request, and create the parameters that the browser sends to the client.
 
 The two classes serve all combinations of code, access token and id token (Core 1.0, 3.1 to 3.3).
 """

@@ -166,7 +166,7 @@ def with_organization(recipients: frozenset[str], address: str, connection: str)
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    # An address that names another connection is not added: an answer to that address is for the other connection.
+    # An address with the name of another connection is not added: an answer to that address is for the other connection.
     is_ours = plain in recipients and set(names) <= {"connection", "organization"} and names.get("connection") in (None, connection)
     return recipients | {address} if is_ours else recipients
 
