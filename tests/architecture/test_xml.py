@@ -11,7 +11,7 @@ SOURCES = ("foundation", "identity", "authapi", "events", "provisioning", "confi
 ROOM = "authapi/xml/"
 LIBRARIES = {"lxml", "signxml", "xmlsec", "defusedxml", "xmltodict", "untangle", "bs4", "html5lib"}
 STANDARD_PARSERS = ("xml.etree", "xml.dom", "xml.sax", "xml.parsers", "pyexpat")
-# Each library for signatures or encryption, with the only modules of the package that may import the library.
+# Libraries for signatures and encryption. Only the listed modules of the package may import a library.
 KNOWN_TO = {"signxml": {"signing.py", "verifying.py"}, "xmlsec": {"encryption.py"}}
 
 

@@ -1,4 +1,4 @@
-"""A client sends headers that only an edge or a proxy may send: with underscores, repeated, or under other names."""
+"""A client sends headers that only an edge or a proxy may send. It spells them with underscores, repeats them, or uses other names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random sequences of writes like in `test_state_machine`, with organizations, groups, roles and relations in addition to users."""
+"""Random sequences of writes, as in `test_state_machine`, but also with organizations, groups, roles and relations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random sequences of recording, pruning and starting over, compared with a model of three numbers: epoch, floor and head."""
+"""Random sequences of recording, pruning and starting over. The log is compared with a model of three numbers: epoch, floor and head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of the SCIM action against a server, with the objects that the runner passes to actions, without a database."""
+"""Runs of the SCIM action against a server. A run uses the same objects that the runner passes to actions, but no database."""
 
 from __future__ import annotations
 

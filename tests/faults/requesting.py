@@ -1,4 +1,4 @@
-"""Requests of a client during a fault: their status, their duration, and the check that each refusal says when to try again."""
+"""Sends requests of a client during a fault, records their status and duration, and checks that each refusal says when to try again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A burst of one tenant on real workers. The event of another tenant does not wait for the whole burst."""
+"""Real workers deliver a burst of one tenant. The event of another tenant does not wait for the whole burst."""
 
 from __future__ import annotations
 

@@ -128,8 +128,10 @@ def test_a_request_over_the_rate_limit_is_not_logged(api: Management, tenant: Te
 
 @contextmanager
 def judged_at_commit(table: str, verdict: str) -> Iterator[None]:
-    """Let the database refuse to commit some transactions: those that have inserted a row (`NEW`) into `table` for which `verdict` is
-    true."""
+    """Let the database refuse some commits.
+
+    A commit is refused if the transaction has inserted a row (`NEW`) into `table` for which `verdict` is true.
+    """
     function = f"""
     CREATE FUNCTION judge() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN IF {verdict} THEN RAISE EXCEPTION 'refused'; END IF; RETURN NULL; END $$;
@@ -532,8 +534,8 @@ def test_lines_of_another_tenant_are_not_found(api: Management, tenant: Tenant, 
     foreign = make_line(other)
     assert lines(api, q=f"log_id:{foreign.pk}") == []
     assert api.get(f"logs/{foreign.pk}").status == 404
-    # A list `from` the id of another tenant is the same as a list `from` a deleted id: it starts at the oldest line of the requesting
-    # tenant. So the answer does not reveal that the line exists at another tenant.
+    # If `from` is the id of a line of another tenant, the list is the same as for a deleted id: it starts at the oldest line of the
+    # requesting tenant. So the answer does not reveal that the line exists at another tenant.
     assert foreign.pk not in [line["log_id"] for line in api.get("logs", {"from": foreign.pk}).json]
     assert lines(api) == []
 

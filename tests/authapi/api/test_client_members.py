@@ -1,4 +1,7 @@
-"""JSON members of a client that deployment tools send. A value that requires an unsupported feature is refused. Other values are stored."""
+"""Members that deployment tools send in the JSON of a client.
+
+A value that requires an unsupported feature is refused; other values are stored.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def enrolment_pages(visit: Login) -> list[Page]:
 
 
 def setup_pages(visit: Login) -> list[Page]:
-    """Return the pages of a setup link: the list of factors, each kind, refused answers, the recovery code, a used and an unknown link."""
+    """Return the pages of setup links: the list of factors, each kind, refused answers, the recovery code, a used and an unknown link."""
     set_factors(visit.tenant, *_EVERY)
     secret = create_setup_link(user=visit.user).address.partition("?ticket=")[2]
     link = {"ticket": secret, "at": ""}

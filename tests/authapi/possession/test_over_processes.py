@@ -1,4 +1,7 @@
-"""All processes together accept a proof once, with and without Redis. Streams require proofs, and end when the certificate expires."""
+"""All processes together accept each proof once, with and without Redis. Streams require a proof.
+
+A stream ends when the certificate of its token expires.
+"""
 
 from __future__ import annotations
 

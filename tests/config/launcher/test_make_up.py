@@ -1,4 +1,4 @@
-"""The commands of the README over a whole life cycle: start, printed commands, killed processes, stop, start with TLS, kill."""
+"""The commands of the README, from the first start to the end: start, printed commands, killed processes, stop, start with TLS, kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FAPI 2.0 at the token endpoint. Codes and refresh tokens are valid for one client, and a client without its key gets no token."""
+"""FAPI 2.0 at the token endpoint. A code or refresh token is valid only for its own client, and a client without its key gets no token."""
 
 from __future__ import annotations
 

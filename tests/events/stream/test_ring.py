@@ -1,4 +1,4 @@
-"""The ring of frames: its range, the frames that it drops, and the memory budget of all rings."""
+"""The ring of frames: which frames it contains and drops, and the memory budget of all rings."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def test_opening_the_link_approves_nothing_and_shows_the_request_only_to_its_use
     page = scanner.follow(scanner.get(link))
     assert "21-49-38" not in page.text
     assert "ada@" not in page.text
-    # In the browser of the right user, opening the link does not answer the request either. Only a submitted form answers it.
+    # Even in the browser of the right user, opening the link does not answer the request. Only a submitted form answers the request.
     asking = center.open(link)
     assert "21-49-38" in asking.text
     assert center.browser.get(asking.form_action()).status in (302, 400)
@@ -45,7 +45,7 @@ def test_another_user_cannot_see_or_answer_the_request(center: CallCenter) -> No
     refused = center.open(link, eve, email="eve@example.test")
     assert (refused.status, "This request is for another account" in refused.text) == (403, True)
     assert "21-49-38" not in refused.text
-    # Eve has her own session. She is asked to log in as another user, and the approval page refuses her.
+    # Eve has her own session. The service asks her to log in as another user, and the approval page refuses her.
     eve.cookies[cookie_name(SESSION)] = session_of(other)[1]
     begun = eve.get(link)
     assert begun.location.startswith("/u/login")

@@ -1,4 +1,4 @@
-"""Tokens that an attacker has changed, created, or stolen without the key to which they are bound. Every old endpoint refuses them."""
+"""Tokens that an attacker has changed or created, and bound tokens that were stolen without their key. Every old endpoint refuses them."""
 
 from __future__ import annotations
 

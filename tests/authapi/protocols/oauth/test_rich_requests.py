@@ -1,4 +1,7 @@
-"""Authorization details (RFC 9396) from the request to the token: they are checked, shown, allowed by the user, and never extended."""
+"""Authorization details (RFC 9396), from the request to the token.
+
+They are checked and shown, the user allows them, and nothing extends them.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ def bank(tenant: Tenant) -> Bank:
 
 
 def granted(answer: Received) -> list[Any]:
-    """Return the details of an answer of the token endpoint, after a check that its token contains the same details."""
+    """Return the details in an answer of the token endpoint. Assert that the token in the answer contains the same details."""
     assert answer.status == 200, answer.body
     members = answer.json()
     _, claims = decoded(members["access_token"])

@@ -147,7 +147,7 @@ def test_the_signature_of_a_url_covers_the_relay_state(other: str) -> None:
 
 
 def test_the_signature_of_a_url_covers_the_exact_bytes() -> None:
-    """Other implementations escape other characters, or write escapes in lower case, so the receiver must not encode the query again."""
+    """Senders escape different characters, and some write escapes in lower case. So the receiver must not encode the query again."""
     sent = redirected(authn_request(), "a b", replace(SIGNER))
     assert sent.query is not None
     other_spelling = sent.query.replace("%2F", "%2f").replace("%3D", "%3d").replace("%2B", "%2b")
