@@ -32,7 +32,7 @@ class TokenRequest:
     def text(self, name: str) -> str | None:
         """Return a parameter; None if it is absent. Raises `RequestRefused` for a value that is not a string.
 
-        Such a value must not count as absent: a client that sends its scopes as a list would get all scopes.
+        Such a value must not count as absent: otherwise a client that sends its scopes as a list would get all scopes.
         """
         value = self.form.get(name)
         if value is None or isinstance(value, str):

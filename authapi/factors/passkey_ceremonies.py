@@ -148,7 +148,7 @@ def _contents(row: PasskeyCeremony) -> tuple[bytes, SignUpWish | None]:
 
 
 def _place(row: PasskeyCeremony) -> str:
-    """Return the values of the row to which the encryption is bound: a ciphertext that is copied to another row cannot be decrypted."""
+    """Return the values to which the encryption of this row is bound: a ciphertext that is copied to another row cannot be decrypted."""
     return f"{row.tenant_id}:passkey_ceremony:{row.client_id}:{row.digest}:{row.relying_party}:{row.is_registration}"
 
 

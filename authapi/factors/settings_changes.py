@@ -18,7 +18,7 @@ from identity.services.organizations import locked_organization
 from identity.services.saving import validated_save
 
 MOST_DAYS = 365
-# Under these policies, users who have not set up a factor must set one up, so the tenant must enable at least one factor.
+# Under these policies, every user must have a factor, so the tenant must enable at least one kind of factor.
 DEMANDING = (SecondFactorPolicy.NEW_DEVICE.value, SecondFactorPolicy.ALWAYS.value)
 _SWITCHES = ("remembers_browsers", "passkeys", "offers_passkeys")
 _NO_SENDER = {

@@ -1,4 +1,7 @@
-"""Links accounts in a login: the user of the session agrees, logs in to a second account, and that account becomes a linked identity."""
+"""Links accounts in a login. The user of the session agrees and logs in to a second account.
+
+Then the second account becomes a linked identity.
+"""
 
 from __future__ import annotations
 

@@ -250,7 +250,10 @@ def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
 
 
 def _session(login: Login, proven: ProvenUser) -> tuple[Session, str]:
-    """Return the session after the login, with its cookie: the renewed present session of the same user, or a new session."""
+    """Return the session after the login, with its cookie.
+
+    If the present session has the same user, it is renewed; otherwise a new session begins.
+    """
     present = login.session
     if present is not None and (present.user_id, present.connection_id) == (proven.user.pk, proven.connection.pk):
         sender = {"ip": login.address, "user_agent": login.user_agent, "country": login.country}

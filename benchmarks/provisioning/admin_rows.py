@@ -77,7 +77,7 @@ class Platform:
         connections.close_all()
 
 
-# Indexes that are rebuilt after all rows are inserted, which is cheaper than an update of the index for each row.
+# These indexes are rebuilt after all rows are inserted, because an update of the index for each row would take longer.
 _INDEXES = "SELECT indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s::regclass AND NOT indisunique"
 
 

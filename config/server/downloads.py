@@ -62,7 +62,7 @@ async def _opened(scope: Scope) -> ExportedFile:
 
 
 async def _send_pieces(file: ExportedFile, send: Send) -> None:
-    """Send one piece after the other; a client that accepts no piece for too long loses its connection before the file is complete."""
+    """Send one piece after the other. If a client accepts no piece for too long, its connection is closed before the file is complete."""
     for number in range(file.piece_count):
         piece = await executor.run(partial(read_piece, file, number))
         async with asyncio.timeout(_WRITE_SECONDS):

@@ -66,7 +66,7 @@ def guarded(application: Application) -> Application:
     def guard(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope = {**scope, "root_path": ""}
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
-            # RFC 9112, 3.2: with two Host lines, a proxy may use the first line and a server the last line.
+            # RFC 9112, 3.2: if a request has two Host lines, a proxy may use the first line and a server the last line.
             return answer(send, Refused(400, "The Host header is repeated."), head_only=scope["method"] == "HEAD")
         if any(name in _REFUSED_HEADERS for name, _ in scope["headers"]):
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _REFUSED_HEADERS]

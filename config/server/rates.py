@@ -65,7 +65,10 @@ async def _answer_stranger(application: Application, scope: Scope, receive: Rece
 
 
 def _charging_refusals(scope: Scope, tenant_id: str, send: Send) -> Send:
-    """Return a `send` that counts a request of the management interface against its IP address if it is refused before the token check."""
+    """Return a `send` function.
+
+    It counts a request of the management interface against its IP address if the request is refused before the token check.
+    """
 
     async def send_rated(message: MutableMapping[str, Any]) -> None:
         if _lacks_rate(message):

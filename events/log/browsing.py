@@ -1,4 +1,4 @@
-"""Reads the log for the admin: newest first, filtered by type, entity, position or time, one page at a time in both directions.
+"""Reads the log for the admin, newest first and one page at a time in both directions. Filters by type, entity, position or time.
 
 Pages use keyset paging and count no rows, so the cost does not grow with the log. A search without a suitable index examines at most
 `WALK` entries for each page. If this limit ends the search, the page is marked as partial, and contains the key at which the next page

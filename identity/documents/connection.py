@@ -22,7 +22,7 @@ def connection_document(connection: Connection) -> dict[str, Any]:
 def connection_resource(connection: Connection) -> dict[str, Any]:
     """Return the document with the members that only the management interface shows.
 
-    These members are defaults, times, and an empty list if the connection has no clients.
+    These members are default options, times, and an empty list of clients if the connection has none.
     """
     document = connection_document(connection)
     options = options_with_defaults(connection.strategy, document.get("options", {}))

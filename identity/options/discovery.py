@@ -46,8 +46,8 @@ _SWITCHES = frozenset(_SWITCH_NAMES.split())
 def discovered_metadata(tenant_id: str, strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the known members of a provider's metadata. Returns an empty object if the request fails or the metadata is of another issuer.
 
-    Waits at most three seconds. Sends no request while another such request of the tenant waits for a server, or while too many such
-    requests of this process wait (`turn`). Must not be called inside a transaction.
+    Waits at most three seconds. Sends no request while another request of the tenant waits for a server that a tenant chose, or while too
+    many such requests of this process wait (`turn`). Must not be called inside a transaction.
     """
     address = discovery_address(strategy, options)
     if not address or strategy not in STRATEGIES:

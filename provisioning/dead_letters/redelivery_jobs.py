@@ -138,7 +138,7 @@ def progress_of(job: Job) -> Progress:
 
 
 def _left(job: Job) -> QuerySet[Any]:
-    """Return the dead letters of the job after the last processed dead letter, by lane and position: older events of a user come first."""
+    """Return the dead letters of the job after the last processed one, ordered by lane and position: older events of a user come first."""
     asked = job.parameters
     letters = Selection.of_document(asked["selection"]).of(tenant_id=job.tenant_id, stream_id=job.target)
     letters = letters.filter(created_at__lte=datetime.fromisoformat(asked["frozen_at"])).annotate(position=F("delivery__position"))

@@ -91,8 +91,10 @@ class _UserTurn:
         self._findings = []
 
     def _settled(self, user: LocalUser) -> Finding:
-        """Repeat the write until the user has not changed during the write, because the event of a change may have been delivered
-        before our write."""
+        """Repeat the write until the user does not change during it.
+
+        If the user changes, the event of the change may be delivered before our write.
+        """
         self._run.keep_pace()
         found = finding = self._run.examiner.examine(user.document, user.position)
         for _ in range(_MOST_ROUNDS):

@@ -94,9 +94,10 @@ def sign_in_of(parameters: Mapping[str, str], *, realm: str, callbacks: tuple[st
 
 
 def reply_address(asked: str, callbacks: tuple[str, ...]) -> str:
-    """Return the requested address for the token if it is registered exactly, or the first callback if the request has no address.
+    """Return the requested address for the token, which must equal a registered address.
 
-    Raises `RequestRefused`. A callback with a wildcard is ignored, because tokens are posted to exact addresses only.
+    Without an address in the request, return the first callback. Raises `RequestRefused`. A callback with a wildcard is ignored, because
+    tokens are posted to exact addresses only.
     """
     usable = [address for address in callbacks if "*" not in address and urlsplit(address).scheme in ("https", "http")]
     if not usable:

@@ -162,7 +162,7 @@ def acs_address(callback: str, connection: str) -> str:
 
 
 def with_organization(recipients: frozenset[str], address: str, connection: str) -> frozenset[str]:
-    """Add the address that the browser posted to, if it is a recipient with an added `organization` in the query (contract, 2.6)."""
+    """Add the address to which the browser posted, if it is a recipient with `organization` added to its query (contract, 2.6)."""
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"

@@ -94,7 +94,7 @@ def value_of(expression: str, document: Any) -> Any:
 
 
 def secret_proof(provider: Provider, token: str) -> dict[str, str]:
-    """Return the proof that the sender of an access token knows the client secret; empty for a provider without such proofs."""
+    """Return the proof that the sender of an access token knows the client secret; empty if the provider does not use such proofs."""
     if not provider.row.has(Peculiarity.SECRET_PROOF) or not provider.secret:
         return {}
     return {"appsecret_proof": hmac.new(provider.secret.encode(), token.encode(), hashlib.sha256).hexdigest()}

@@ -1,4 +1,7 @@
-"""Client secrets that the client signs itself, as Apple requires: a JSON Web Token with a key that the developer downloaded. Pure."""
+"""Client secrets that the client signs itself, as Apple requires: JSON Web Tokens, signed with a key that the developer downloaded.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class SentCanaries:
             self._offered.popitem(last=False)
 
     def tell(self, call: Details) -> dict[str, Any]:
-        """Return the arrivals of the canary whose id the call contains, if the canary belongs to the tenant of the call."""
+        """Return the arrivals of the canary whose id is in the call, if the canary belongs to the tenant of the call."""
         offered = self._offered.get(call["event"])
         if offered is None or offered.canary.tenant_id != call["tenant"]:
             return {"arrivals": [], "left_out": 0}

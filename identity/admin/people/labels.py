@@ -97,7 +97,10 @@ class NamesUsers:
         return text if self.user_column != "key" else text.removeprefix(_ROOT) if text.startswith(_ROOT) else ""
 
     def user_of(self, row: Any) -> User | None:
-        """Return the user of the row; None for other entities, for users that no longer exist, and if the account may not see users."""
+        """Return the user of the row.
+
+        None if the row is about another entity, if the user no longer exists, or if the account may not see users.
+        """
         found: User | None = getattr(row, "named_user", None)
         return found
 
