@@ -1,4 +1,4 @@
-"""Rights on jobs: the scopes of the management interface that read a job, and the permission with which staff end it."""
+"""Rights on jobs: the scopes with which clients of the management interface read a job, and the permission with which staff end a job."""
 
 from __future__ import annotations
 

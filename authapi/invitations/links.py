@@ -40,7 +40,7 @@ def application_address(invitation: Invitation) -> str:
 
 
 def mail_address(invitation: Invitation, secret: str, *, asked_at: str) -> str:
-    """Return the link for the mail, at the default domain of the tenant; empty if the tenant has no default domain.
+    """Return the link for the mail. The link is at the default domain of the tenant; it is empty if the tenant has no default domain.
 
     If the setting `INSECURE_HTTP` is on and `asked_at` is not empty, the link is at `asked_at`.
     """

@@ -76,7 +76,7 @@ class SessionEnd:
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """A participant that is notified of a logout through the browser: the browser is sent to `call` and returns with the handle.
+    """A participant that is notified of a logout through the browser. The browser is sent to `call` and returns with the handle.
 
     `state` is the data with which the protocol checks the participant's answer, such as the id of its request.
     """

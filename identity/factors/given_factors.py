@@ -16,7 +16,7 @@ KINDS = (Kind.PHONE, Kind.EMAIL, Kind.TOTP)
 
 @dataclass(frozen=True)
 class GivenFactor:
-    """A factor that a request describes: by a phone number or an email address, or by the secret of an authenticator app."""
+    """A factor that a request describes by a phone number, an email address, or the secret of an authenticator app."""
 
     kind: str
     address: str = ""
@@ -32,7 +32,7 @@ class GivenFactor:
 
 @unit_of_work
 def replace_factors(*, tenant_id: str, user_id: str, wanted: Sequence[GivenFactor]) -> list[EnrolledFactor]:
-    """Replace the phone numbers, email addresses and apps of a user by this set, and return them in the order of `wanted`. Keys and
+    """Replace the phone numbers, email addresses and apps of a user by `wanted`. Return the factors in the order of `wanted`. Keys and
     passkeys are kept.
 
     A factor that exists already keeps its id. Raises the errors of `give_factor`, and then changes nothing.

@@ -24,8 +24,10 @@ _WINDOW_SECONDS = 3600
 
 
 class DeletionThresholdToSet(Closed):
-    """The number of user deletions allowed within a window; more deletions hold the stream until an administrator approves these
-    deletions."""
+    """The number of user deletions that are allowed within a window.
+
+    More deletions hold the stream until an administrator approves them.
+    """
 
     threshold = WholeNumber(min_value=0, max_value=deletion_guard.HIGHEST_THRESHOLD)
     window_seconds = WholeNumber(required=False, min_value=1, max_value=deletion_guard.LONGEST_WINDOW_SECONDS)

@@ -67,7 +67,7 @@ def decide_kind(*, tenant_id: str, stream_id: str, fingerprint: str, state: str,
 
 @unit_of_work
 def ignore_kind(*, tenant_id: str, stream_id: str, fingerprint: str, until: datetime, reason: str, actor: str) -> int:
-    """Ignore existing and new dead letters of a kind of failure on one stream until a time; return the number of existing dead letters.
+    """Ignore existing and new dead letters of a kind of failure on one stream until `until`. Return the number of existing dead letters.
 
     Raises `NotFound` for a stream of another tenant, `Invalid` for a time in the past or without a reason.
     """

@@ -62,7 +62,7 @@ _ADVANCE = "UPDATE events_eventstream SET position = %s WHERE id = %s"
 
 @dataclass
 class Dispatched:
-    """The progress of the dispatch of one stream; `new_lanes` are the keys of lanes for which no nudge was sent yet."""
+    """The progress of the dispatch of one stream. `new_lanes` contains the keys of lanes for which no nudge was sent yet."""
 
     stream_id: str
     deliveries: int = 0

@@ -82,7 +82,8 @@ class DeadLetter(models.Model):
                 condition=Q(state__in=("open", "acknowledged", "ignored")),
                 name="provisioning_dead_unsettled",
             ),
-            # Once a minute, alerts read from this index the number of open dead letters, the oldest of them, and new kinds.
+            # Once a minute, the code of the alerts reads from this index: the number of open dead letters, the oldest one, and new kinds of
+            # failure.
             models.Index(fields=["stream_id", "created_at"], condition=Q(state="open"), name="provisioning_dead_open"),
             models.Index(fields=["redelivery_job", "state"], condition=~Q(redelivery_job=""), name="provisioning_dead_by_redrive"),
         ]

@@ -111,7 +111,7 @@ class _Visit:
     def go_to(self, **named: str) -> HttpResponse:
         """Redirect to a page of this link, so that a reload does not repeat the form."""
         answer = see_other(self.request, self.address(**named))
-        # The URL contains the secret of the link, so the browser must not send the URL to other sites as the referrer.
+        # The URL contains the secret of the link, so the browser must not send this URL to other sites in the header `Referer`.
         answer["Cache-Control"], answer["Referrer-Policy"] = "no-store", "no-referrer"
         return answer
 

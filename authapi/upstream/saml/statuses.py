@@ -34,7 +34,7 @@ _LONGEST_TOLD = 300
 
 
 def status_words(codes: Sequence[str], message: str = "") -> str:
-    """Return the meaning of a status other than success: the meaning of the innermost known code, and the provider's own message."""
+    """Return the text for a status other than success: the meaning of the innermost known code, and the message of the provider."""
     names = [code.removeprefix(PREFIX) for code in codes]
     known = next((_WORDS[name] for name in reversed(names) if name in _WORDS), "The provider refuses the request without a known reason.")
     shown = " / ".join(_printable(name, 80) for name in names[:4])
