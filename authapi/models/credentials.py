@@ -1,4 +1,4 @@
-"""Rows that the OAuth toolkit writes for logins: codes, opaque tokens, refresh tokens, id tokens, device grants.
+"""Rows of the OAuth toolkit for logins: codes, opaque tokens, refresh tokens, id tokens, device grants.
 
 These models replace the models of the toolkit, which would reference staff instead of end users.
 """

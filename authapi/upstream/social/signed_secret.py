@@ -1,7 +1,4 @@
-"""Client secrets that the client signs itself, as Apple requires: JSON Web Tokens, signed with a key that the developer downloaded.
-
-Pure.
-"""
+"""Client secrets that the client signs itself, as Apple requires: JSON Web Tokens, signed with a downloaded key of the developer. Pure."""
 
 from __future__ import annotations
 

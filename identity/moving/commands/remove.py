@@ -17,7 +17,7 @@ HELP = """Delete the rows of a tenant whose import was not opened here, or of a 
 
 At the target, before `open`: the command deletes the whole import. Use the command for an import that failed or that you no longer need.
 At the source, after `hand-over`: the command deletes the rows of the moved tenant. First check that the tenant runs at the target.
-Entries of the audit log stay at the source for AUDIT_RETENTION_DAYS. Afterwards the id is free, so the tenant can come back.
+Entries of the audit log stay at the source for AUDIT_RETENTION_DAYS. After the command, the id is free, so the tenant can come back.
 
 If the command is killed, run it again: it continues. The command records no events and sends nothing to destinations.
 
