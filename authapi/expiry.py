@@ -132,8 +132,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # The authorization response deletes the pushed request. An expired request is kept for this time, because a login that started
         # before its expiry may take this long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
-        # These rows are kept after their expiry, so that a late request of a device or client, or a late visit to a link, still gets the
-        # outcome.
+        # Kept after their expiry, so that a late request of a device or client still gets the outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
         # A rotated or revoked token is kept for `_REUSE_KNOWN`, so that its reuse is recognized. After its own expiry, it is not kept.

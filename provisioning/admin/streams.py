@@ -139,9 +139,7 @@ class StreamAdmin(ServiceAdmin[EventStream]):
         signing_off = [] if obj is not None and "webhook_signature" in obj.destination else ["is_unsigned"]
         webhook = [name for name in WEBHOOK_FIELDS if name not in signing_off]
         if obj is None:
-            told = (
-                "Only for the destination “A webhook”. Choose how requests are authenticated, and fill in only the fields of this method."
-            )
+            told = "Only for the destination “A webhook”. Fill in only the authentication fields of the chosen method."
             return [
                 (None, {"fields": first}),
                 ("Destination", {"fields": ["destination_type", "action"]}),

@@ -1,4 +1,4 @@
-"""Test events for one stream. The events are marked as test events and are in no log. Actions receive them; the SCIM template skips them."""
+"""Test events for one stream. They are marked as test events and are in no log. Actions receive them; the SCIM template skips them."""
 
 from __future__ import annotations
 

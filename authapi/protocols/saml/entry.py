@@ -119,10 +119,7 @@ def authenticated_of(
     organization: Organization | None = None,
     session: Session | None = None,
 ) -> Authenticated:
-    """Return the content of an assertion about a user.
-
-    Without a session, the content is a sample that the admin shows. Raises `RequestRefused`.
-    """
+    """Return the content of an assertion about a user; without a session, of the sample in the admin. Raises `RequestRefused`."""
     profile = profile_of(user, settings, organization)
     attributes = attributes_of(profile, settings)
     try:

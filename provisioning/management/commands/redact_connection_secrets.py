@@ -1,4 +1,4 @@
-"""`manage.py redact_connection_secrets`: removes the connection secrets that earlier versions recorded in events, and lists these secrets."""
+"""`manage.py redact_connection_secrets`: removes the connection secrets that old versions recorded in events, and lists these secrets."""
 
 from __future__ import annotations
 

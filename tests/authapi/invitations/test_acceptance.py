@@ -117,7 +117,7 @@ def test_a_user_of_another_account_cannot_accept_and_is_asked_to_switch(host: Ho
     assert refused.status == 403
     assert host.members() == []
     line = SignIn.objects.of(host.tenant_id).get(type="fi")
-    assert "another address" in line.description
+    assert "another email address" in line.description
 
 
 def test_declining_redirects_the_user_to_the_application_and_keeps_the_invitation_valid(host: Host) -> None:

@@ -1,4 +1,4 @@
-"""Tokens of other issuers that log users in: which tokens are accepted, which user a token identifies, and how often a token can be used."""
+"""Tokens of other issuers that log users in: which tokens are accepted, which user a token identifies, and how often it can be used."""
 
 from __future__ import annotations
 

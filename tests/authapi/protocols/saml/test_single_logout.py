@@ -220,7 +220,7 @@ def test_an_application_without_a_logout_response_address_gets_an_error_page(fir
     known = signed_in(first)
     set_client(first.client, settings={"addons": {"samlp": {"signingCert": pem_of(trusted())}}})
     page = log_out(first, known)
-    assert (page.status, "no address" in page.text) == (400, True)
+    assert (page.status, "no URL for responses" in page.text) == (400, True)
     assert not is_over(first.tenant)
 
 
