@@ -41,7 +41,7 @@ _CLIENT_POLICIES = (("require_client_grant", "Only applications with a client gr
 _MECHANISMS = (
     ("", "Nothing: a stolen token can be used"),
     ("dpop", "A key: each request must contain a DPoP proof"),
-    ("mtls", "A client certificate: the TLS proxy of a custom domain forwards it"),
+    ("mtls", "A client certificate (needs a custom domain whose TLS proxy forwards the certificate)"),
 )
 _REQUIRED_FOR = (
     ("", "None: applications may bind their tokens"),
@@ -118,7 +118,8 @@ class ApiResourceForm(ServiceForm):
         choices=_ALGORITHMS,
         label="Signature of tokens",
         help_text="How tokens for this API are signed. With HS256, the API checks them with the secret below, otherwise with the "
-        "published keys. This API could then also create such tokens, so the userinfo endpoint and other APIs refuse them.",
+        "published keys. With the secret, this API could create such tokens itself, so the userinfo endpoint and other APIs refuse "
+        "tokens with HS256.",
     )
     signing_secret = forms.CharField(
         required=False,

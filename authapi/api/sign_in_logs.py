@@ -109,7 +109,7 @@ def _order(query: QueryDict) -> Order:
 
 
 def _paged(query: QueryDict) -> QueryDict:
-    """Return the parameters without `take` and `from`, so that `answer_list` never reads a checkpoint: `_following` reads them instead."""
+    """Return the parameters without `take` and `from`, which `_following` reads. `answer_list` does not know checkpoints."""
     paged = query.copy()
     for name in ("take", "from"):
         paged.pop(name, None)
@@ -121,8 +121,8 @@ def _following(query: QueryDict) -> list[Line]:
     # The checkpoint form ignores the order and the search, but invalid values of their parameters are still refused.
     _order(query), _condition(query)
     take = number_of(query, "take", minimum=1, maximum=LARGEST_PAGE) or PAGE_SIZE
-    # Before reading the lines, compute the newest time that a returned line may have. A transaction that commits between these two steps
-    # then adds only newer lines, which a later request returns.
+    # First compute the newest time that a returned line may have, and then read the lines. A transaction that commits in between adds only
+    # newer lines, which a later request returns.
     condition = Q(created_at__lte=settled_until(timezone.now(), oldest_writer()))
     sent = text_of(query, "from")
     if sent:

@@ -1,4 +1,4 @@
-"""The language that the headers of a request name."""
+"""Chooses the language of a response by the headers of the request."""
 
 from __future__ import annotations
 

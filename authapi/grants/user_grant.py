@@ -50,7 +50,7 @@ class UserGrant(TokenGrant):
 
 
 def access_for(login: UserIssue) -> tuple[UserIssue, Issue, datetime]:
-    """Return the login with its remaining scopes, the access token to issue, and the expiry of that token.
+    """Return three things: the login with its remaining scopes, the access token to issue, and when this token expires.
 
     Raises `RequestRefused`. This function stores an opaque token, so call it in the transaction of a grant.
     """

@@ -134,7 +134,7 @@ def revoke_invitation(*, tenant_id: str, organization_id: str, invitation_id: st
 
 
 def offered(rows: models.QuerySet[Invitation]) -> models.QuerySet[Invitation]:
-    """Return the pending invitations: all except accepted and revoked invitations. Expired invitations are included."""
+    """Return the invitations that are neither accepted nor revoked, also those that have expired."""
     return rows.filter(accepted_at__isnull=True, revoked_at__isnull=True)
 
 

@@ -13,8 +13,8 @@ PART_CONTRAST = 3.0
 # The luminance at which black and white have equal contrast.
 _MIDDLE = 0.179
 _COLOR = re.compile(PATTERN)
-# The share of black or white that corrects a color is found by halving an interval. After this number of halvings, the share is exact to
-# one part in 255.
+# To correct a color, black or white is mixed into it. The right share is searched for by halving an interval. After this number of
+# halvings, the share is exact to one part in 255.
 _HALVINGS = 9
 
 
@@ -24,7 +24,7 @@ def is_color(value: str) -> bool:
 
 
 def opaque(color: str, over: str = WHITE) -> str:
-    """Return a color as `#rrggbb`. A translucent color is mixed with the color below it, `over`."""
+    """Return a color as `#rrggbb`. A translucent color is mixed with its background, the color `over`."""
     digits = color[1:].lower()
     if len(digits) in (3, 4):
         digits = "".join(digit * 2 for digit in digits)

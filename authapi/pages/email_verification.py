@@ -62,7 +62,7 @@ def verify_email(request: HttpRequest, host: HostMatch) -> HttpResponse:
 def _end(
     request: HttpRequest, host: HostMatch, state: str, ticket: EmailTicket | None, outcome: Outcome, *, place: str = ""
 ) -> HttpResponse:
-    """Redirect to the return URL of the ticket with the result of a link. Without such a URL, show a page with the result."""
+    """Tell the user whether the verification succeeded: redirect to the return URL of the ticket, or show a page if there is none."""
     status = 200 if outcome.is_success else 410
     if ticket is None:
         return _page(request, host, state, status=status, application=application_link(None, host=host))

@@ -18,7 +18,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime | None = None) -> str:
     """Issue a code for a login and return it. The row stores only the digest of the code.
 
-    `until` is the time when the access token that is sent with the code expires.
+    `until` is set in the hybrid flow only: when the access token expires that the authorization response contains beside the code.
     """
     code = new_secret()
     AuthorizationCode(

@@ -157,9 +157,9 @@ def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime)
 
 
 def give_again(successor: Successor, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str:
-    """Record one more access token at the successor of a rotated token; return the text of the successor, which is the same as before."""
+    """Record another access token in the row of the successor of a rotated token. Return the unchanged text of the successor."""
     row, now = successor.row, timezone.now()
-    # A revocation must be stored until the last access token expires.
+    # If the refresh token is revoked, the revocation of its access tokens is stored until the last of them expires.
     until = max(until, row.issued_until or until)
     note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(update_fields=[*USED])
@@ -180,7 +180,7 @@ def successor_place(row: RefreshToken) -> str:
 
 
 def note_use(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> None:
-    """Set the sender of the exchange and the new access token in the row of the refresh token. Does not save the row."""
+    """Set in the row of the refresh token who exchanged it, and the new access token. Does not save the row."""
     row.idle_expires_at = policy.idle_expires_at(now)
     row.last_ip = stored_address(sender.ip)
     row.last_user_agent = storable(sender.user_agent)[:_LONGEST_AGENT]

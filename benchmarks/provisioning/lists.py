@@ -32,8 +32,8 @@ Figures = dict[str, float | str]
 class Listed:
     """A list and its queries: a search, and a filter that no row matches, so that the page examines the maximum number of rows.
 
-    `search` returns a query that finds a row. `place` returns the query of the page after the given row, if the list has its own parameters
-    for pages.
+    `search` returns the query string of a search that finds a row. If the list has its own parameters for pages, `place` returns the query
+    string of the page after the given row.
     """
 
     name: str

@@ -38,7 +38,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.client": "Applications that log users in or call APIs.",
     "authapi.tenantsettings": "Settings for logins, such as names on pages, lifetimes of sessions and limits of failed logins.",
     "authapi.apiresource": "APIs for which applications request tokens, with their scopes.",
-    "authapi.tokenexchangeprofile": "Other issuers whose tokens applications can exchange for tokens of a user.",
+    "authapi.tokenexchangeprofile": "Other issuers. Applications can exchange tokens of these issuers for tokens of a user.",
     "authapi.clientgrant": "Which scopes of an API an application may request.",
     "authapi.clientcredential": "Public keys and certificates with which applications authenticate instead of a secret.",
     "authapi.organizationclientgrant": "Organizations in which a client grant is valid.",
@@ -82,7 +82,7 @@ ABOUT: Mapping[str, str] = {
     "expires, or you lift it.",
     "authapi.knownbrowser": "Browsers in which users have logged in. Sign-in settings define whether users get an email about a login "
     "with a new browser.",
-    "authapi.attacknotice": "The last email to administrators about each kind of attack, and when the next email will report new attacks.",
+    "authapi.attacknotice": "For each kind of attack: the last email to administrators, and the earliest time of the next email.",
     "identity.staff": "Accounts that can log in to this admin, with their roles.",
     "authapi.samlkey": "Certificates that sign SAML messages. Publish the next certificate, make it current, then remove the old one.",
     "authapi.signingkey": "Keys that sign tokens. Rotation makes the next key current. Tokens of a revoked key are invalid.",

@@ -19,7 +19,7 @@ from foundation.admin.panels import Cell, Panel, PanelForm, Tab
 from identity.admin.scope import is_operator
 
 _SYMBOL = re.compile(r'<symbol id="([a-z]+)"')
-# The scales of `theme/admin.css`: text sizes from the largest, distances from the smallest.
+# The scales of `theme/admin.css`: text sizes beginning with the largest, distances beginning with the smallest.
 TEXT_SIZES = ("figure", "title", "lead", "heading", "body", "control", "small", "note")
 DISTANCES = (2, 4, 6, 8, 12, 16, 24, 32)
 _HOURS = [datetime(2026, 11, 23, hour, tzinfo=UTC) for hour in range(24)]

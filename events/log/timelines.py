@@ -107,7 +107,7 @@ def follow_replication(database: psycopg.Connection[Any], fence: Fence) -> None:
 
 
 def confirm(database: psycopg.Connection[Any], identity: Identity) -> int:
-    """Store the present timeline for all logs without a new epoch, because an operator knows that nothing was lost.
+    """Store the present timeline for all logs, and begin no new epoch: an operator knows that nothing was lost.
 
     Return the number of changed logs.
     """

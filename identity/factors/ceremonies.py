@@ -185,7 +185,7 @@ def verified_use(
     handle: bytes,
     is_passkey: bool = True,
 ) -> Use:
-    """Verify a signature of exactly this key by the account with this handle, and return the result.
+    """Verify that this key, of the account with this handle, has signed the challenge, and return the result.
 
     Raises `CeremonyRefused`, also if the sign count did not increase. A count of 0 means that the authenticator does not count.
     """

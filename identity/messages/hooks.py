@@ -9,7 +9,7 @@ from typing import Any
 from identity.messages.outcomes import MessageRefused
 from identity.messages.senders.webhook import post_signed
 
-# Channel of a job that posts an event, in addition to the channels of messages.
+# The channel of a job that posts an event to a webhook. The channels of messages are in other modules.
 HOOK = "webhook"
 
 

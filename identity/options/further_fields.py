@@ -135,7 +135,7 @@ DATABASE_FURTHER = (
         "How the login page offers passkeys",
         kind="choice",
         choices=(
-            ("", "Not set: the same as a button and suggestions"),
+            ("", "Not set: a button, and suggestions in the browser"),
             ("both", "A button, and suggestions of the browser in the login field"),
             ("button", "A button"),
             ("autofill", "Suggestions of the browser in the login field"),

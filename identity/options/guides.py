@@ -180,7 +180,7 @@ _SOCIAL: Mapping[str, Guide] = {
                 "fieldsMap",
                 "Attribute map",
                 "Each row fills a field of the user with a value of the provider's profile: a JMESPath expression, such as data.id for "
-                "user_id. Values with a name of OpenID Connect, such as email, need no row.",
+                "user_id. Values that are named like a standard claim of OpenID Connect, such as “email”, need no row.",
                 kind="claims",
                 columns=("Expression", "Field of the profile"),
                 profile_fields=EXPRESSION_FIELDS,
@@ -211,9 +211,9 @@ _SOCIAL: Mapping[str, Guide] = {
         (
             "Register an application at the provider and enter the callback address as its redirect URI.",
             "In the attribute map, fill user_id with the value of the profile that identifies the user and never changes.",
-            "The service runs no profile scripts of other services. Enter the address of the profile instead.",
+            "This service runs no scripts that read the profile, as some other services do. Enter the address of the profile.",
         ),
     ),
 }
-# By strategy. The database strategy, whose name is a setting, is `DATABASE`.
+# By strategy. The name of the database strategy is a setting (`DATABASE_STRATEGY`), so its key here is the constant `DATABASE`.
 GUIDES: Mapping[str, Guide] = {**OWN_GUIDES, **ENTERPRISE_GUIDES, **_SOCIAL}

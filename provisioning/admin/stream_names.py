@@ -63,7 +63,7 @@ class NamesStreams:
         return changelist
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row with the page of its stream, if the account may see the page."""
+        """Return the row. Add the page of its stream to the row if the account may see this page."""
         row: Any = super().get_object(request, object_id, from_field)  # type: ignore[misc]  # Django's class comes after this one
         site: admin.AdminSite = self.admin_site  # type: ignore[attr-defined]
         if row is not None and site.get_model_admin(EventStream).has_view_permission(request):

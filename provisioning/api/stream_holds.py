@@ -85,7 +85,7 @@ class DeletionThresholdEndpoint(Endpoint):
         ),
         "update": Operation(
             "set_event_stream_deletion_threshold",
-            "Set the deletion threshold: more deletions hold the event stream",
+            "Set the deletion threshold, above which deletions hold the event stream",
             _UPDATE,
             200,
             DELETION_THRESHOLD,

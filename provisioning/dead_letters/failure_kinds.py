@@ -1,4 +1,4 @@
-"""Dead letters by kind of failure: one row per stream and fingerprint, which counts the newest dead letters of the tenant."""
+"""Dead letters by kind of failure: the newest dead letters of a tenant, counted by stream and fingerprint."""
 
 from __future__ import annotations
 

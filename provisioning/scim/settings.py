@@ -15,7 +15,8 @@ TIMEOUT_MS = "SCIM_TIMEOUT_MS"
 MAX_RETRIES = "SCIM_MAX_RETRIES"
 CONNECTION_ALLOWLIST = "SCIM_CONNECTION_ALLOWLIST"
 REQUIRED = (BASE_URL, BEARER_TOKEN)
-# These values are stored with the secrets, but not masked, because the numbers and names also occur in other texts of stored exchanges.
+# These values are stored with the secrets, but not masked in stored exchanges: masking would also hide equal numbers and names that have
+# another meaning there.
 NOT_CONFIDENTIAL = frozenset({TIMEOUT_MS, MAX_RETRIES, CONNECTION_ALLOWLIST})
 
 DEFAULT_TIMEOUT_MS = 1500

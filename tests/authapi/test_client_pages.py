@@ -255,7 +255,7 @@ def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, 
 
 
 @pytest.mark.parametrize("app_type", ["regular_web", "spa", "native"])
-def test_programs_of_an_application_get_tokens_for_the_api_granted_for_users(browser: Browser, tenant: Tenant, app_type: str) -> None:
+def test_code_of_an_application_requests_tokens_for_an_api_with_a_grant_for_users(browser: Browser, tenant: Tenant, app_type: str) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk,
         name="App",
@@ -357,7 +357,7 @@ def test_a_client_with_a_certificate_gets_snippets_only_if_the_tenant_has_an_edg
     assert "CLIENT_SECRET" not in shown.content.decode()
 
 
-def test_a_url_that_could_end_a_string_is_not_put_into_snippets(browser: Browser, tenant: Tenant) -> None:
+def test_snippets_contain_no_url_that_could_end_a_string_literal(browser: Browser, tenant: Tenant) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk, name="Odd", grant_types=["authorization_code"], redirect_uris='https://web.example.test/"+evil()+"'
     )

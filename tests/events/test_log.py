@@ -156,7 +156,7 @@ def test_concurrent_queries_for_bounds_get_their_own_answers(tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize(("minutes", "position"), [(-600, 0), (0, 0), (1, 0), (1.5, 1), (3, 2), (5, 4), (5.1, 5), (9999, 5)])
-def test_a_time_gives_the_cursor_before_the_first_event_from_this_time_on(tenant: Tenant, minutes: float, position: int) -> None:
+def test_the_cursor_for_a_time_is_before_the_first_event_that_is_not_older(tenant: Tenant, minutes: float, position: int) -> None:
     _filled(tenant, 5)
     assert _start_at(tenant, minutes) == Cursor(1, position)
 
@@ -201,7 +201,7 @@ def test_reading_the_heads_of_several_logs_leaves_out_deleted_tenants(tenant: Te
     assert _ask(lambda log: log.heads([tenant.pk, "nobody"])) == {tenant.pk: Cursor(1, 2)}
 
 
-def test_a_cursor_proves_a_loss_only_beyond_the_head_of_its_own_epoch() -> None:
+def test_a_cursor_after_the_head_proves_a_loss_only_in_its_own_epoch() -> None:
     bounds = Bounds(epoch=2, head=9, floor=4, floor_recorded_at=None, stream_id="est_x")
     assert bounds.end == Cursor(2, 9)
     assert bounds.refutes(Cursor(2, 10))

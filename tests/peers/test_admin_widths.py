@@ -97,7 +97,7 @@ def test_the_list_shows_state_and_action_on_a_desktop_without_scrolling(
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-def test_the_button_that_saves_stays_in_view_and_its_bar_covers_no_focused_field(
+def test_the_save_button_stays_in_view_and_its_bar_covers_no_focused_field(
     page: Page, web: WebProcess, database_connection: Connection, width: int
 ) -> None:
     page.show_as(width=width, height=740)

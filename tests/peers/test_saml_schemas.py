@@ -45,7 +45,10 @@ pytestmark = [
 
 @cache
 def schema() -> etree.XMLSchema:
-    """Load all schemas together. The parser uses only the first import of a namespace, so it loads no schema from the network."""
+    """Load all schemas together.
+
+    The parser uses only the first import of a namespace. Here this is a local file, so the parser loads no schema from the network.
+    """
     imports = "".join(f'<xs:import namespace="{name}" schemaLocation="file://{file}"/>' for name, file in IMPORTS.items())
     whole = f'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">{imports}</xs:schema>'
     return etree.XMLSchema(etree.fromstring(whole, etree.XMLParser(no_network=True, load_dtd=False)))

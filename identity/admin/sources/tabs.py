@@ -57,7 +57,7 @@ class ConnectionTabs:
             for row in found.order_by("pk")[:_SHOWN]
         ]
         empty = "No organizations. Add the connection to an organization, so that its members can log in with the connection."
-        columns = ("Organization", "Makes users members at login", "", "")
+        columns = ("Organization", "Users become members at login", "", "")
         return Panel("Organizations that use this connection", columns, rows, empty, **self._add(request, connection))
 
     def metadata(self, _request: HttpRequest, connection: Connection) -> Panel:

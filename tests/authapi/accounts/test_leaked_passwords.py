@@ -168,7 +168,7 @@ def test_the_login_page_offers_a_password_reset_by_mail(login: Login) -> None:
     assert "code" in login.log_in(login.ask(), password="Fresh-Horse-Staple-9").answer
 
 
-def test_a_new_breached_password_is_refused_but_its_link_stays_valid(login: Login) -> None:
+def test_a_reset_link_stays_valid_if_the_new_password_is_refused_as_breached(login: Login) -> None:
     detect(login.tenant.pk, stage=stages(change=BLOCK))
     link = reset_link(login)
     refused = set_on_page(login, link, OTHER)

@@ -27,7 +27,7 @@ WEBHOOK = {
     "webhook_authorization": {"method": "bearer", "token": "never-to-be-seen-again-4711"},
 }
 STALE = "This value has changed since you opened the page."
-# Each page with a form that is not the page of a row: its route, the values of the route, the button that saves, a field, and two new
+# Each page of settings, which belongs to no row: its route, the values of the route, the button that saves, a field, and two new
 # values.
 PAGES = {
     "branding": ("admin:authapi_branding", {}, {"save": "Save"}, "borders__widget_corner_radius", "7", "9"),

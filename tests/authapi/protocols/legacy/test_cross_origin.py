@@ -261,7 +261,7 @@ def test_the_ticket_is_not_stored_with_the_request(old: OldClient) -> None:
 
 
 def verification(old: OldClient) -> tuple[Page, str]:
-    """Go to `/authorize` without the cookie. Return the page that frames the application's page, and the verifier of the application."""
+    """Go to `/authorize` without the cookie. Return the page that has the application's page in a frame, and the application's verifier."""
     old.set(settings={"cross_origin_loc": f"{ORIGIN}/verify"})
     answer = old.authenticate()
     page = arrive(old, answer.json()["login_ticket"])
