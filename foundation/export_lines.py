@@ -1,4 +1,4 @@
-"""Writes documents as lines of an export: the members that paths select, as a line of JSON or as a CSV record. Pure."""
+"""Writes each document of an export as a line of JSON or as a CSV record. Paths select the members of the document to write. Pure."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
 
     Unblocking also ends sessions. The reason: a login may have been in progress when the user was blocked, and may have begun a session
     after the other sessions had ended. A change of the email address ends the sessions if this service manages the address. It revokes no
-    refresh tokens, because they give an application access while the user is absent.
+    refresh tokens: with them, applications have access while the user is absent, without a new login.
     """
     if "blocked" in changed:
         if not user.blocked:

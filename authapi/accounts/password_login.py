@@ -131,7 +131,8 @@ def _count_failure(attempt: Attempt, count: Count) -> None:
 
 
 def note_login_without_signals(user: User, ip: str) -> None:
-    """Store time, IP address and number of logins. The update bypasses signals: no event is recorded and `updated_at` does not change."""
+    """Store the time and IP address of a login, and count it. The update bypasses signals, so that no event is recorded and `updated_at`
+    does not change."""
     user.last_login, user.last_ip = timezone.now(), stored_address(ip)
     rows: models.QuerySet[User] = models.QuerySet(User).filter(pk=user.pk)
     rows.update(last_login=user.last_login, last_ip=user.last_ip, logins_count=models.F("logins_count") + 1)

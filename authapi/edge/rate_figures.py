@@ -116,7 +116,7 @@ APPROVALS_OF_CLIENT_AND_USER = Bucket("approval_client_user", 5, 120.0)
 APPROVALS_OF_USER = Bucket("approval_user", 10, 60.0)
 APPROVALS_OF_CLIENT = Bucket("approval_client", 600, 1.0)
 APPROVALS_OF_TENANT = Bucket("approval_tenant", 1200, 0.5)
-# Requests of one client that name users who do not exist or who may not use the client: 60 at once, then one every 5 seconds.
+# Approval requests of one client for users who do not exist or who may not use the client: 60 at once, then one every 5 seconds.
 UNKNOWN_USERS_OF_CLIENT = Bucket("approval_unknown", 60, 5.0)
 
 # Clients that register themselves (docs/adr/0109): from one IP address 10 at once, then one every six minutes; at one tenant 100 at once,

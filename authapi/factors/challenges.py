@@ -40,7 +40,7 @@ USE, ENROLL = "use", "enroll"
 ENROLL_KEY, ENROLL_PASSKEY = "enroll-key", "enroll-passkey"
 CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
-# Time after a message to a factor, before the user can request another message. Mails take some seconds to arrive.
+# After a message to a factor, the user can request the next message only after this time, because mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
 # Number of the newest codes of a factor that are valid. There are several, so that the code in a late message still works.
 _COUNTING = 2
@@ -77,8 +77,8 @@ class TooManyGuesses(Exception):
 class Prover:
     """The user who has proven the first factor and now proves a second factor, and the source of the request.
 
-    The proof is valid only for the login, application transaction or session that `bound_to` names (see `bound_to_login` and the functions
-    below it).
+    The proof is valid only for the login, application transaction or session that `bound_to` identifies (see `bound_to_login` and the
+    functions below it).
     """
 
     user: User
@@ -150,7 +150,7 @@ def has_sent(prover: Prover, factor: EnrolledFactor) -> bool:
 
 
 def sent_by_handle(prover: Prover, handle: str) -> FactorChallenge | None:
-    """Return the challenge that an application names by its `oob_code`. None for an unknown, used or expired challenge."""
+    """Return the challenge with this handle (`oob_code`). None for an unknown, used or expired challenge."""
     found = counting(prover).filter(handle_digest=digest_of(handle)).select_related("factor").first() if handle else None
     return found
 
@@ -158,7 +158,7 @@ def sent_by_handle(prover: Prover, handle: str) -> FactorChallenge | None:
 def check_code(
     prover: Prover, factor: EnrolledFactor, code: str, *, purpose: str = USE, challenge: FactorChallenge | None = None
 ) -> Proven:
-    """Check a code that was sent to a factor. With `challenge`, only the code of that message is accepted.
+    """Check a code that was sent to a factor. If `challenge` is given, accept only the code of this challenge.
 
     Raises `WrongProof` and `TooManyGuesses`.
     """

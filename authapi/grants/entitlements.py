@@ -26,8 +26,8 @@ _REMEMBERED_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Entitlement:
-    """What a client may have at one API: `audience` as it is written into the token, every scope, and the client grant that allows these
-    scopes."""
+    """What a client may have at one API: the audience that is written into the token, all scopes that the client may have, and the client
+    grant that allows these scopes."""
 
     audience: str
     resource: ApiResource
@@ -143,7 +143,7 @@ def _may_refresh(client: Client, resource: ApiResource | None) -> bool:
 
 
 def resource_of(tenant_id: str, audience: str) -> ApiResource:
-    """Return the API that `audience` names, from a cache that is at most a second old. Raises `RequestRefused`."""
+    """Return the API with this audience, from a cache that is at most a second old. Raises `RequestRefused`."""
     if is_management_audience(audience, trust.get(tenant_id).hosts):
         return _management.get(tenant_id)
     try:

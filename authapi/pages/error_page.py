@@ -125,7 +125,7 @@ _THEIRS = Words(
 
 
 def error_page(request: HttpRequest, host: HostMatch, refused: RequestRefused, *, name: str) -> HttpResponse:
-    """Show why the page `name` refused a request, on the tenant's own error page if the tenant has one.
+    """Show why the page with this name refused a request, on the tenant's own error page if the tenant has one.
 
     The process logs the reference and the kind of error, but no input of the user.
     """

@@ -17,8 +17,8 @@ from identity.services.saving import validated_save
 # Maximum number of characters. The longest text of the service, in any language, is less than half as long.
 LONGEST_TEXT = 500
 _LONGEST_NAME_SHOWN = 64
-# Characters that change the direction of the text after them, even outside their own text. Unicode isolates, and marks that affect a single
-# letter, are allowed.
+# Characters that change the direction of the text after them, even outside their own text. Two kinds of characters for the direction are
+# allowed and not in this set: the isolates of Unicode, and marks that affect a single letter.
 _OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e")
 
 

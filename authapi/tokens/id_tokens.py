@@ -1,4 +1,4 @@
-"""Id tokens (OpenID Connect Core 1.0, 2): a signed statement for one client: which user logged in, when, and by which methods."""
+"""Id tokens (OpenID Connect Core 1.0, 2). An id token is a signed statement for one client: which user logged in, when, and how."""
 
 from __future__ import annotations
 

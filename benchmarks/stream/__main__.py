@@ -15,7 +15,7 @@ from benchmarks.stream.options import read_options
 def main() -> int:
     """Run the measurement in a separate process with the settings of this project, and return its exit status."""
     read_options(sys.argv[1:])
-    # No worker runs.
+    # No worker runs during the measurement, so no process would receive nudges.
     with installation(DELIVERY_NUDGES_ENABLED="0") as environment:
         return run_module("benchmarks.stream.measure", environment["DATA_DIR"], *sys.argv[1:], environment=environment)
 

@@ -28,7 +28,7 @@ _LAST_SECONDS = 0.5
 
 
 def latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes, world: World) -> Figures:
-    """Measure our own latency: each sample is one saved user, then one bare write."""
+    """Measure our own latency. For each sample, save one user, then insert one row without this service, as the lower bound."""
     with ExitStack() as stack:
         reader = stack.enter_context(open_streams(subject, programs, Shape(1, streams)))
         bare = stack.enter_context(floor())
@@ -38,8 +38,8 @@ def latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes, wo
 
 
 def peer_latency(subject: Subject, programs: Programs, streams: int, sizes: Sizes) -> Figures:
-    """Measure the latency from the publish request to each subscriber, for a server that gets events by request and stores nothing
-    durably."""
+    """Measure the latency of another server, which gets each event in a publish request and stores nothing durably. The latency is the
+    time from the publish request to each subscriber."""
     with open_streams(subject, programs, Shape(1, streams)) as reader:
         return _of_streams(*_samples(subject, reader, sizes, None), streams)
 

@@ -13,7 +13,7 @@ from foundation.database.session_settings import SESSION_SETTINGS
 _LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
 # If there are several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
 _SEVERAL_SERVERS = {"target_session_attrs": "read-write", "connect_timeout": "3"}
-# If a replica does not answer within this time, lists read from the primary. Two seconds are the minimum of libpq.
+# If a replica does not answer within this time, lists are read from the primary. Two seconds are the minimum of libpq.
 _REPLICA_CONNECT_SECONDS = "2"
 # A pool waits longer after each failed connection. After this many seconds, the pool stops trying, and the next request tries again at
 # once.

@@ -1,7 +1,7 @@
 """Chooses the database that answers a list of the admin, so that members of staff see their own changes. Decision: docs/adr/0131.
 
-A cookie stores the time of the last change that a browser requested. A replica serves lists to this browser only if it contains all
-changes up to that time.
+A cookie stores the time of the last change that a browser requested. A replica serves lists to this browser only if the replica contains
+all changes up to that time.
 """
 
 from __future__ import annotations

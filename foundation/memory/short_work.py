@@ -61,7 +61,7 @@ class ShortWork:
             threading.Thread(target=self._work, name=f"short-work-{number}", daemon=True).start()
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Run `work` in one of the threads, in order. Raises its exceptions."""
+        """Run `work` in one of the threads. Work begins in the order of the calls. Raises the exceptions of `work`."""
         loop = asyncio.get_running_loop()
         finished = self._finished.get(loop)
         if finished is None:

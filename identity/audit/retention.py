@@ -1,7 +1,7 @@
 """Deletes entries of the audit log that are older than the retention, in chunks.
 
-Only one other operation deletes entries. If an import is removed before the tenant is opened, its copies of entries are deleted
-(`identity.moving.leaving`)."""
+Only one other operation deletes entries: if an imported tenant is removed before it is opened, the entries that the import has copied are
+deleted (`identity.moving.leaving`)."""
 
 from __future__ import annotations
 

@@ -78,7 +78,8 @@ class IsNotTrue(Func):
 
 
 class Constant(Func):
-    """A literal TRUE or FALSE. Under a negation, Django's own empty conditions would select all rows or none."""
+    """A literal TRUE or FALSE, which is also correct inside a negation. There, Django's own empty conditions would wrongly select all rows,
+    or no rows."""
 
     output_field = BooleanField()
 

@@ -214,7 +214,7 @@ def _keep_discovered(connection: Connection, discovered: Mapping[str, Any] | Non
 
 
 def _save(connection: Connection) -> None:
-    """Save a new connection. For a taken name, raise the text that client programs compare."""
+    """Save a new connection. If the name is taken, raise `AlreadyExists` with the text that client programs compare."""
     try:
         validated_save(connection)
     except AlreadyExists as error:

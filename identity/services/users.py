@@ -50,7 +50,8 @@ def create_user(*, tenant_id: str, connection: Connection, identifier: str = "",
     refuse_if_being_deleted(connection)
     user = new_user(connection, identifier or new_hex_id(), profile)
     if identifier:
-        # A concurrent request that links a user makes the user's id the id of an identity. Wait for such requests, then read.
+        # A concurrent request may link a user with this id, and the id then belongs to an identity. Wait for the end of such requests
+        # before the next line checks the identities.
         _lock_user_id(tenant_id, user.user_id)
     if LinkedIdentity.objects.of(tenant_id).filter(provider=user.provider, identifier=user.identifier).exists():
         raise AlreadyExists("The user already exists.")
@@ -206,12 +207,12 @@ def _complete(rows: models.QuerySet[User], user_ids: Iterable[str]) -> list[User
 
 
 def standing_of(user: User) -> tuple[bool, str]:
-    """Return the facts that `tell_account_change` compares: whether the user is blocked, and the address."""
+    """Return the facts that `tell_account_change` compares: whether the user is blocked, and the email address."""
     return bool(user.blocked), user.email or ""
 
 
 def tell_account_change(user: User, before: tuple[bool, str], *, in_bulk: bool = False) -> None:
-    """Send `account_changed` if the user was blocked or unblocked, or if its address changed or was removed, since `before`."""
+    """Send `account_changed` if the user was blocked or unblocked since `before`, or if its email address changed or was removed."""
     (was_blocked, former), (is_blocked, email) = before, standing_of(user)
     told = {"blocked": was_blocked != is_blocked, "email": bool(former) and former.casefold() != email.casefold()}
     changed = frozenset(name for name, is_told in told.items() if is_told)
@@ -221,7 +222,7 @@ def tell_account_change(user: User, before: tuple[bool, str], *, in_bulk: bool =
 
 
 def touch(user: User) -> None:
-    """Update the time of change of a user whose identities changed. A save of this time alone records no event of a changed profile."""
+    """Update the time of change of a user whose identities changed. A save that changes only this time records no event."""
     user.updated_at = timezone.now()
     user.save(update_fields=["updated_at"])
 

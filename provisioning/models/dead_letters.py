@@ -82,8 +82,8 @@ class DeadLetter(models.Model):
                 condition=Q(state__in=("open", "acknowledged", "ignored")),
                 name="provisioning_dead_unsettled",
             ),
-            # Once a minute, the code of the alerts reads from this index: the number of open dead letters, the oldest one, and new kinds of
-            # failure.
+            # Once a minute, the code of the alerts uses this index to find the number of open dead letters, the oldest open dead letter,
+            # and new kinds of failure.
             models.Index(fields=["stream_id", "created_at"], condition=Q(state="open"), name="provisioning_dead_open"),
             models.Index(fields=["redelivery_job", "state"], condition=~Q(redelivery_job=""), name="provisioning_dead_by_redrive"),
         ]

@@ -1,4 +1,4 @@
-"""A SAML provider of which a test can change every response. Other tests use real providers."""
+"""A SAML provider for tests that change its responses. Other tests use real providers."""
 
 from __future__ import annotations
 

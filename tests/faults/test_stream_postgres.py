@@ -63,7 +63,7 @@ def test_streams_keep_their_position_while_the_database_restarts_crashes_freezes
 def _subscribed(tenant: Seeded, address: tuple[str, int], offset: str) -> Subscriber:
     headers = {"Host": tenant.host, "Authorization": f"Bearer {tenant.token}", "Last-Event-ID": offset}
     deadline = time.monotonic() + 20
-    # The pool detects its closed connections one by one, and each detection refuses one request.
+    # The pool detects its closed connections one by one. For each of them, one request is refused.
     while (stream := Subscriber(address, headers=headers, deadline=20)).status == 503:
         stream.close()
         assert time.monotonic() < deadline

@@ -55,7 +55,7 @@ def user(tenant: Tenant, database_connection: Connection) -> User:
 
 @pytest.fixture
 def visit(web: WebProcess, browser: Chromium, tenant: Tenant) -> Callable[[str], Page]:
-    """Return a function that opens a URL of the admin in a tab. Before, an account has signed in with the form."""
+    """Sign in to the admin with the form. Return a function that opens a URL of the admin in the same tab."""
     page = browser.page()
     page.show_as()
     base = f"http://127.0.0.1:{web.address[1]}"

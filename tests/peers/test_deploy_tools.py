@@ -34,7 +34,7 @@ SECONDS = 240
 AUDIENCE = "https://orders.example.test/"
 OWN_API = "Management interface"
 # Sections that the tool cannot import into another tenant. It transfers actions as code, but actions of this service use a template. Event
-# streams refer to actions. A custom domain belongs to one tenant.
+# streams refer to actions, so the tool cannot import event streams either. A custom domain belongs to one tenant.
 OF_ONE_TENANT = ("actions", "eventStreams", "customDomains")
 PROVIDER = "https://login.example.test"
 

@@ -16,6 +16,7 @@ def linked_to(user: User) -> list[LinkedIdentity]:
 def unlink(own: OwnAct, user: User, *, provider: str, identifier: str) -> None:
     """Unlink an identity from the account. The identity becomes a separate account. The sessions that began with this identity end.
 
-    Raises `NotFound` for an identity of another user, `NotSupported` for the primary identity, and `AlreadyExists`.
+    Raises `NotFound` for an identity of another user, `NotSupported` for the primary identity, and `AlreadyExists` if another user now has
+    the email address of the identity.
     """
     unlink_identity(tenant_id=user.tenant_id, user_id=user.user_id, provider=provider, identifier=identifier)

@@ -96,8 +96,8 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
 
 
 def _target(client: Client, audience: str) -> _Target:
-    """Return the API. The client needs a grant for users even if the API does not require a grant. The management interface is refused as
-    the API."""
+    """Return the API of the new token. The client needs a grant for users even if the API does not require a grant. No token is issued for
+    the management interface."""
     resource = resource_of(client.tenant_id, audience)
     policy = resource.settings.get("subject_type_authorization", {}).get("user", {}).get("policy")
     is_open = not resource.is_system and policy != "deny_all"

@@ -40,7 +40,7 @@ from identity.services.users import locked_user
 PATH = PAGES[Step.PASSKEY]
 CREDENTIAL = "credential"
 SCRIPT = "theme/factor_keys.js"
-# Purpose of the offer's challenge. An answer to a login, or to the enrollment of a second factor, cannot be used for the offer.
+# Purpose of the offer's challenge. Because of it, an answer to the challenge of a login or of an enrollment is not valid for the offer.
 _PURPOSE = "passkey"
 _LATER, _NEVER = "later", "never"
 

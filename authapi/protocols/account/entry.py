@@ -24,7 +24,8 @@ from authapi.tenant_settings import sign_in_settings
 from identity.models import Organization, User
 
 NAME = "account"
-# Seconds after a new login for which a form shows the earlier input again. During the login, the state of the login contains the input.
+# Some forms require a new login before they are saved. For this number of seconds, the form then shows again what the user has typed.
+# During the login, the state of the login contains this input.
 _KEPT_SECONDS = 3600
 _KEPT, DONE, FAILED = "kept", "done", "failed"
 # Values of `failed` in the URL: the user has canceled, or the other account cannot be linked.

@@ -92,7 +92,7 @@ def client_settings(client: Client) -> WsFedSettings:
 
 
 def _reply(request: ProtocolRequest, asked: SignIn) -> str:
-    """Return the address for the token, which must still be registered. Raises `RequestRefused`."""
+    """Return the address to which the token is posted. The address must still be registered. Raises `RequestRefused`."""
     client_settings(request.client)
     return reply_address(asked.reply, tuple(request.client.redirect_uris.split()))
 

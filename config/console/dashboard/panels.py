@@ -27,7 +27,7 @@ def charts(viewer: Viewer, state: State) -> list[Chart]:
 
 
 def flow_panel(viewer: Viewer, state: State) -> Panel | None:
-    """Return the event streams with their state, success rate, time and lag: first the streams that need an action.
+    """Return the event streams with their state, success rate, time and lag. Streams for which staff must do something come first.
 
     None without streams.
     """

@@ -33,7 +33,8 @@ class ServerForm(ActionForm):
     """Server profile, name, and the five values that the SCIM template stores as secrets: URL, token, time limit, repeats and connections.
     Other options are set later on the page of the action.
 
-    When staff last sent this form, other fields may have had errors. `kept_token` is the token that they entered then.
+    If other fields had errors when staff last sent this form, `kept_token` is the token that staff entered then. Staff need not enter it
+    again.
     """
 
     template = scope = update_mode = upsert = adopt_on_conflict = enterprise = None  # type: ignore[assignment]  # fields left out

@@ -1,4 +1,4 @@
-"""The pages of mails and text messages: their texts, previews, test mails to the own staff account, and senders."""
+"""The pages of mails and text messages: their texts, previews, test mails to the staff who request them, and senders."""
 
 from __future__ import annotations
 
