@@ -70,7 +70,7 @@ CODES_FROM_PLACE = Bucket("passwordless_place", 5, 1800.0)
 CODES = Bucket("passwordless_address", 10, 1200.0)
 # Codes requested from a browser in which the user has logged in before: 5 at once, then one every 5 minutes.
 CODES_KNOWN = Bucket("passwordless_known", 5, 300.0)
-# One limit for all codes of one application, and one for all codes of one tenant. Both bound the cost of a flood to many recipients.
+# One limit for all codes of one application, and one for all codes of one tenant. Both limit the cost of a flood to many recipients.
 CODES_OF_CLIENT = Bucket("passwordless_client", 600, 1.0)
 CODES_OF_TENANT = Bucket("passwordless_tenant", 1200, 0.5)
 # Wrong guesses at the codes of one recipient: from one IP address 5 at once, then one every 20 minutes; from all IP addresses 20 at once,

@@ -25,7 +25,7 @@ AGREED = "has_agreed_to_link"
 
 
 def linked_session(login: Login, user: User, *, methods: Iterable[str]) -> Session:
-    """Link the account that has just logged in to the user of the session; return the session. Raises `RequestRefused`.
+    """Link the account of this login to the user of the session, and return the session. Raises `RequestRefused`.
 
     An attacker may send a user a URL that links the attacker's account. So the session of the browser must belong to the account that the
     request names, and its user must have agreed. A stolen password alone must not link an account whose user has a second factor. So the

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from foundation.database.session_settings import SESSION_SETTINGS
 
-# With these options, libpq notices within 15 to 25 seconds, instead of hours, that a server has failed without closing its connections.
+# With these options, libpq needs 15 to 25 seconds, and not hours, to notice that a server has failed without closing its connections.
 _LIVENESS = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000"}
 # If there are several servers, connect to the one that accepts writes. libpq applies the timeout, in seconds, to each server.
 _SEVERAL_SERVERS = {"target_session_attrs": "read-write", "connect_timeout": "3"}
@@ -70,7 +70,7 @@ def replica_settings(url: str, *, pool_size: int) -> dict[str, Any]:
 
 def _options(host: str, pool_size: int) -> dict[str, Any]:
     options: dict[str, Any] = {
-        # Limits in milliseconds, so that one web request does not use a connection or hold locks for too long.
+        # Limits in milliseconds. They prevent one web request from using a connection, or from holding locks, for too long.
         SESSION_SETTINGS: {"statement_timeout": "30000", "lock_timeout": "10000", "idle_in_transaction_session_timeout": "60000"},
     }
     if pool_size:

@@ -92,7 +92,7 @@ class UserConditions:
 
 
 def is_selective(node: Node[Condition]) -> bool:
-    """Tell whether an index finds the rows of this condition, and whether there are only a few such rows."""
+    """Tell whether both are true: an index finds the rows of this condition, and there are only a few such rows."""
     match node:
         case AllOf(parts):
             return any(is_selective(part) for part in parts)

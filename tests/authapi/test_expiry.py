@@ -1,4 +1,4 @@
-"""The scheduled cleanup deletes expired rows of every tenant in batches. It must keep other rows, which the tests create, too."""
+"""The scheduled cleanup deletes expired rows of every tenant in batches, and keeps all other rows. The tests create both kinds of rows."""
 
 from __future__ import annotations
 

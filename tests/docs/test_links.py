@@ -36,7 +36,7 @@ def test_the_check_finds_a_broken_link_and_a_missing_heading(tmp_path: Path) -> 
 
 
 def dead_links(page: Path) -> list[str]:
-    """Return the links of a page whose targets do not exist, in the order of the page."""
+    """Return the links that lead to a missing file or heading, in the order of the page."""
     targets = (found["target"] for found in _LINK.finditer(_prose(page)))
     return [target for target in targets if not _ELSEWHERE.match(target) and not _is_there(page, target)]
 

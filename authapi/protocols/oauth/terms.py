@@ -32,7 +32,7 @@ def terms_of(
     details: tuple[Detail, ...] = (),
     asked_claims: AskedClaims = NONE,
 ) -> Terms:
-    """Return the terms of a request, with the details and claims that it names besides scopes. Raises `RequestRefused`."""
+    """Return the terms of a request: its scopes, and the details and claims that it also requests. Raises `RequestRefused`."""
     entitlement = user_entitlement(
         host=request.host,
         client=request.client,

@@ -37,7 +37,7 @@ FINGERPRINT = ":".join(["AB"] * 32)
 
 @dataclass
 class Shop:
-    """A tenant, an application whose users have passkeys, and Alice."""
+    """A tenant, an application whose users have passkeys, and the user Alice."""
 
     tenant: Tenant
     client: Registered
