@@ -1,7 +1,7 @@
 """A pytest plugin that distributes the tests to the workers of `-n`: tests with a shared start stay together, and long tests come first.
 
 Without the plugin, xdist distributes files, starting with the files that have the most tests. Every file of a folder would then start
-the folder's servers again, and the few tests that take a minute each would run last, while other workers are idle.
+the folder's servers again. The few tests that take a minute each would run last, while other workers are idle.
 """
 
 from __future__ import annotations

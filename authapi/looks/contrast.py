@@ -1,6 +1,6 @@
 """Lists the colors of a theme with the surfaces below them, and checks whether the contrast is enough (WCAG 2.2, level AA). Pure.
 
-A contrast below 3:1 is refused as a probable mistake. From 3:1 to 4.5:1 the pages show the nearest readable shade instead.
+A contrast below 3:1 is refused as a probable mistake. From 3:1 to 4.5:1 the pages replace the color by the nearest readable shade.
 """
 
 from __future__ import annotations

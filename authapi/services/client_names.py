@@ -13,7 +13,7 @@ def is_of_another(client: Client, name: str) -> bool:
     """Tell whether a name belongs to another client of the tenant.
 
     The names of a client are its aliases, the audiences that its add-ons set, and the realm `urn:<client id>`. If a client
-    could request a token whose audience is a name of another client, it could present the token to that client.
+    could request a token whose audience is a name of another client, the requesting client could present the token to the other client.
     """
     if name in (client.settings.get("client_aliases") or ()):
         # An alias belongs to one client only.

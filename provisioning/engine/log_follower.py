@@ -44,8 +44,8 @@ DELETE FROM provisioning_lane l WHERE l.tenant_id = %(tenant)s AND NOT EXISTS (
 
 
 class DeliveryFollower:
-    """Reports two kinds of positions: positions of streams, which read the events after their position, and positions of waiting
-    deliveries, whose events are still to be sent.
+    """Reports two kinds of positions. The position of a stream: the stream still has to read all later events. The position of a waiting
+    delivery: its event is still to be sent.
     """
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
@@ -58,8 +58,9 @@ class DeliveryFollower:
         """Return the holds of streams that have not read up to `through`, and of streams with waiting deliveries.
 
         No stream can later need an earlier position: deliveries are created only after the position of their stream, and a new or enabled
-        stream starts at the head. The exception is a stream that a synchronization enables: the position of the synchronization is held
-        back, too. Waiting deliveries of a disabled stream hold positions back until `make_way` has made them dead letters.
+        stream starts at the head. The exception is a stream that a synchronization will enable at an earlier position. So the result also
+        has a hold for each of these synchronizations. Waiting deliveries of a disabled stream hold positions back until `make_way` has made
+        them dead letters.
         """
         found = []
         for stream_id, is_disabled, held_since, position, waiting in fetch_all(_NEEDS, {"tenant": tenant_id, "through": through}):

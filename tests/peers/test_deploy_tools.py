@@ -71,7 +71,7 @@ class Target:
 
 
 def target_of(tenant: Tenant, web: WebProcess, certificate: ServerCertificate) -> Target:
-    """Return the tenant, with an access token that its global client requested: this client may use the whole management interface.
+    """Return the tenant, with an access token of its global client, which may use the whole management interface.
 
     The tool reads the login page of the global client, so it can export only a tenant that has this client.
     """
