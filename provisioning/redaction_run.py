@@ -86,6 +86,7 @@ def _rewrite(tenant_id: str, report: RedactionReport, *, is_applied: bool) -> No
     if not is_applied:
         return
     redact_letters(tenant_id, mask)
-    # Also drop frames if this run has rewritten no event but found secrets elsewhere: an earlier run may have stopped before this call.
+    # Also drop frames if this run has rewritten no event but found secrets elsewhere: an earlier run may have stopped after it rewrote
+    # events and before it dropped the frames.
     if stored_events.redact_events(tenant_id) or report.findings.of(tenant_id):
         report.silent_processes[tenant_id] = forget_frames(tenant_id)[1]

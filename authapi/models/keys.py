@@ -35,7 +35,7 @@ class KeyPair(UnrecordedOwned):
 
 
 class SigningKey(KeyPair):
-    """An RSA key pair that signs tokens. `next` is published before it signs; `previous` verifies its tokens until the last of them expires."""
+    """An RSA key pair that signs tokens. `next` is published before it signs. `previous` verifies its tokens until the last one expires."""
 
     class State(models.TextChoices):
         NEXT = "next"

@@ -86,7 +86,7 @@ def confirm_page(request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def ask_about_code(login: Login, connection: Connection, address: Address, code: str) -> HttpResponse:
-    """Redirect to the page on which the user confirms the login: any site may have sent the browser to this service with a code in the URL.
+    """Redirect to the page on which the user must confirm the login: any site may have sent the browser here with a code of its choice.
 
     Raises `RequestRefused`.
     """

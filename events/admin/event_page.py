@@ -69,7 +69,8 @@ class EventPage(ReadOnlyAdmin[Row], ObjectActionsAdmin[Row]):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def buttons_of(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
-        """Add buttons that open the page of the entity, copy the message, or show the log or the live events of the same entity or type."""
+        """Add buttons that open the page of the entity and copy the message. Other buttons show all events, or the live events, of the same
+        entity or type."""
         entity, event_type = row.entity, self.event_in(row).type
         found = [button("entity", f"Show {entity.kind}", entity.url)] if entity.url else []
         found.append({**button("copy", "Copy as JSON", ""), "copies": MESSAGE_ID})

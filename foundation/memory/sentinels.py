@@ -1,7 +1,8 @@
 """Connections to the master that the sentinels name. Decision: docs/adr/0125.
 
-A former master that restarts reports itself as master until a sentinel has demoted it, and a restarted sentinel can name this server.
-So several sentinels are queried, the master of the newest configuration is used, and each new connection checks the role of its server.
+A former master that restarts reports itself as master until a sentinel has demoted it, and a restarted sentinel can still name the former
+master. So several sentinels are queried, the master of the newest configuration is used, and each new connection checks the role of its
+server.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def keys_of(connection: Connection, row: dict[str, Any]) -> list[Key]:
 
 
 def matches_of(connection: Connection, rows: list[dict[str, Any]]) -> dict[Key, User]:
-    """Return the users that rows may match, by key: users of the connection, and users of other connections that have the id of a row.
-    Locks the rows of these users."""
+    """Return the users that rows may match, by key: users of the connection, and users of other connections if a row has their id.
+    Locks the rows of these users in the database."""
     wanted: dict[str, list[str]] = {name: [] for name in _MATCHED_BY}
     for row in rows:
         for name, value in keys_of(connection, row):

@@ -37,8 +37,8 @@ class Sealed:
 class TextKey:
     """A text column with the primary key of a row of another table.
 
-    The column `kind_column` names the model of that row. Its value is a key of `kinds`, which maps it to a label of a model; without
-    `kinds`, the value is the label itself, such as `identity.staff`.
+    The column `kind_column` determines the model of that row. It contains a key of the mapping `kinds`, whose values are labels of models.
+    Without `kinds`, the column contains the label itself, such as `identity.staff`.
     """
 
     column: str

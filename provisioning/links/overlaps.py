@@ -17,7 +17,7 @@ from provisioning.scim.settings import BASE_URL, CONNECTION_ALLOWLIST, parse_all
 
 @dataclass(frozen=True)
 class _Target:
-    """The server of an action (the same digest as in links), and the connections of the action; an empty set means all connections."""
+    """The server and the connections of an action. `server` is the digest that links contain, too. An empty set means all connections."""
 
     server: str
     connections: frozenset[str]

@@ -91,7 +91,7 @@ class Prover:
         return f"{signed}.{encoded(signature(self.key, self.algorithm, signed.encode()))}"
 
     def proven(self, send: Callable[[], Received]) -> Received:
-        """Send a request, and send it again with the nonce that a refusal names (RFC 9449, 8)."""
+        """Send a request. If it is refused with a nonce, send it again with this nonce (RFC 9449, 8)."""
         answer = send()
         named = answer.headers.get("dpop-nonce", "")
         if answer.status in (400, 401) and named and named != self.nonce:

@@ -37,7 +37,7 @@ def sample_changes(site: admin.AdminSite, request: HttpRequest, letters: Iterabl
 
 
 def names_of(site: admin.AdminSite, request: HttpRequest, letters: Iterable[DeadLetter]) -> dict[int, str]:
-    """Return the name of the entity of each dead letter, or its key if the entity is deleted, or if the account may not see the entity."""
+    """Return the name of the entity of each dead letter. If the entity is deleted, or the account may not see it, return its key."""
     read = list(letters)
     found = entities_of(site, request, [(letter.tenant_id, letter.key) for letter in read])
     entities = {letter.pk: found[letter.tenant_id, letter.key] for letter in read}
