@@ -43,7 +43,7 @@ from identity.stopped_tenants import RETRY_AFTER_SECONDS, STOPPED_STATUSES
 if TYPE_CHECKING:
     from django.core.handlers.asgi import ASGIRequest
 
-    # A real import would be circular: DRF's views import the classes of this module that the settings name.
+    # A real import would be circular: DRF's views import classes of this module, because the settings contain their names.
     from rest_framework.views import APIView
 
 # Refusals because of the rate limit are not logged: during a flood of requests, each refusal would also cause a log line.

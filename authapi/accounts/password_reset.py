@@ -1,4 +1,4 @@
-"""Handles mailed links that set a new password or lift a block. Opening a link changes nothing, because mail scanners open links."""
+"""Handles mailed links that set a new password or lift a block. Opening a link changes nothing, because mail scanners also open links."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _set_new_password(tenant_id: str, secret: str, password: str, ip: str, user_
     check_password(user.connection, password, personal_data(user), user=user)
     changes: dict[str, Any] = {"password": password, **_verification(ticket, user)}
     update_user(tenant_id=tenant_id, user_id=user.user_id, changes=changes)
-    # If the user had no password before, receivers of `password_changed` keep the links. Use up the links in any case.
+    # Use up all links of the user here: the receivers of `password_changed` keep them if the user had no password before.
     use_up(user, AccountTicket.Purpose.PASSWORD_RESET)
     _note(_CHANGED, ticket, user, ip, user_agent)
     return ticket

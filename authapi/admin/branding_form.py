@@ -240,7 +240,7 @@ class LooksForm(ShowsValues, forms.Form):
         return findings(self.theme()) if self.is_bound and self.is_valid() else findings(self._theme)
 
     def notices(self) -> dict[str, str]:
-        """Return the sentences about corrected colors by field name."""
+        """Return a mapping from the name of a field to the sentence about the corrected color of this field."""
         return {_name(*found.path): found.sentence for found in self.findings() if not found.is_refused}
 
     def groups(self) -> Iterator[tuple[Group, Sequence[Any], Sequence[Any]]]:

@@ -346,7 +346,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
         return () if obj is None else ("tenant", "updated_at")
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Hide the button in the navigation that adds a row."""
+        """In the navigation, hide the button that adds a row."""
         return {**super().get_model_perms(request), "add": False}
 
     def has_delete_permission(self, request: HttpRequest, obj: TenantSettings | None = None) -> bool:

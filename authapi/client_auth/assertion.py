@@ -24,7 +24,7 @@ _TYPES = (None, "JWT", "client-authentication+jwt")
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the assertion in the body together with the client that the assertion names. Return None if the body has no assertion."""
+    """Return the assertion in the body together with the id of its client. Return None if the body has no assertion."""
     token, kind = request.text("client_assertion"), request.text("client_assertion_type")
     if token is None and kind is None:
         return None
@@ -83,7 +83,7 @@ def now() -> float:
 
 
 def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
-    # The audience must be this issuer alone. If an assertion named several audiences, another recipient could replay it at this service.
+    # This issuer must be the only audience. If an assertion named several audiences, another recipient could replay it at this service.
     if isinstance(audience, list) and len(audience) == 1:
         audience = audience[0]
     return isinstance(audience, str) and is_issuer(audience, hosts)

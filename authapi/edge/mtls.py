@@ -64,7 +64,7 @@ edge_keys: Remembered[tuple[str, str], str] = Remembered(_load_edge_key, seconds
 
 
 def without_untrusted(headers: dict[str, str], pairs: Iterable[tuple[bytes, bytes]], host: HostMatch) -> dict[str, str]:
-    """Return the headers. Removes all edge headers if the request does not contain the key of this host's edge.
+    """Return the headers. If the request does not contain the key of this host's edge, all edge headers are removed.
 
     `pairs` are the headers as they arrived. A repeated edge header is ambiguous, so it is not trusted.
     """

@@ -1,7 +1,8 @@
 """Tables of errors, one per protocol: a row maps a case to a status, an error code and a description. `RequestRefused` names a row.
 
-The table `requests` is for all endpoints, `oauth` for clients and their tokens, `logins` for logins and logouts of users. Clients compare
-some of the texts, so these texts never change. The management interface has its own error bodies (`authapi.problems`).
+The table `requests` is for all endpoints. The table `oauth` is for clients and their tokens. The table `logins` is for logins and logouts
+of users. Clients compare some of the texts, so these texts never change. The management interface has its own error bodies
+(`authapi.problems`).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def is_usable_key(key: Mapping[str, Any]) -> bool:
 
 
 def fitting_key(algorithm: str, kid: Any, published: list[dict[str, Any]]) -> tuple[RSAKey | ECKey, Any] | None:
-    """Return the key that may have signed a token, and the issuer that the key names. None if no key or more than one key fits."""
+    """Return the key that may have signed a token, together with the issuer in this key. None if no key or more than one key fits."""
     kind = KEY_TYPES[algorithm]
     fitting = [
         key

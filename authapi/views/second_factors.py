@@ -86,7 +86,7 @@ def _challenge(request: TokenRequest) -> Answer:
 
 
 def _chosen(request: TokenRequest, row: FactorTransaction, prover: Prover) -> tuple[str, EnrolledFactor | None]:
-    """Return the factor to prove: the factor that the request names, otherwise the strongest factor that the application supports."""
+    """Return the factor to prove: the factor that is named in the request, otherwise the strongest factor that the application supports."""
     wanted = (request.text("challenge_type") or f"{_OTP} {_OOB}").split()
     if not {_OTP, _OOB} & set(wanted):
         raise RequestRefused(FactorCase.UNSUPPORTED_CHALLENGE, types=" ".join(wanted)[:100])
@@ -173,7 +173,7 @@ def _authenticators(request: TokenRequest, call: Call) -> Answer:
 def _removed(request: TokenRequest, call: Call) -> Answer:
     caller = _caller(request, call)
     if REMOVE not in caller.scopes:
-        # The token of a waiting login lacks this scope, too: a password alone must not remove the second factor.
+        # The token of a waiting login never has this scope, because a password alone must not remove the second factor.
         raise RequestRefused(FactorCase.LACKS_SCOPE, reason=f"A token for {request.host.issuer}mfa/ with the scope {REMOVE} is needed.")
     user, (_, _, device) = caller.user, call.named.get("id", "").rpartition("|")
     context = context_of(request.host, caller.prover.client, ip=caller.prover.place.ip, user_agent=caller.prover.place.user_agent)

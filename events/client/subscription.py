@@ -91,7 +91,7 @@ class Subscription:
 
     def happenings(self) -> Iterator[Happening]:
         """Yield items and changes of the connection, without end. Raises `StreamError` after a failure that a new connection would repeat,
-        or if it could not connect for too long.
+        or if no connection has succeeded for too long.
 
         With `is_once`, the iterator ends after a normal end of the connection, and raises the error after any other end.
         """

@@ -77,7 +77,7 @@ def encode_envelope(
 
 
 def encode_stored(envelope: dict[str, Any]) -> bytes:
-    """Return the bytes of an envelope that was parsed from stored bytes, with its members in their order."""
+    """Encode an envelope that was parsed from stored bytes. Its members keep their order."""
     return escape_terminator(_encoded(envelope))
 
 

@@ -16,7 +16,7 @@ class Bell:
         self.has_rung = False
 
     def ring(self) -> None:
-        """Wake the waiting task. If no task waits, the future of the next `heard` is already done."""
+        """Wake the waiting task. If no task waits, the next call of `heard` returns a future that is already done."""
         self.has_rung = True
         if self._listener is not None:
             if not self._listener.done():

@@ -151,7 +151,7 @@ def put_together(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> d
 
 
 def with_entered_objects(guide: Guide, options: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options. Adds an empty object for each missing object if the submitted form has a value in one of the object's fields."""
+    """Return the options. Each missing object is added as an empty object if the submitted form has a value in one of its fields."""
     for option in guide.fields:
         place, name = _object_of(option), field_name(option)
         is_entered = any(value and (key == name or key.startswith(f"{name}-")) for key, value in data.items())
@@ -183,7 +183,7 @@ def replaced_secrets(guide: Guide, cleaned: Mapping[str, Any], row: Connection) 
 
 
 def _keep_objects_of_secrets(guide: Guide, options: dict[str, Any], row: Connection) -> None:
-    """Keep an object whose fields were all emptied if it contains a sealed member: if the object was removed, this member would be lost."""
+    """If all fields of an object were emptied, keep the object if it has a sealed member: without the object, this member would be lost."""
     for option in guide.fields:
         place = _object_of(option)
         is_removed = place and isinstance(option_at(row.shown_options, place), Mapping) and option_at(options, place) is None

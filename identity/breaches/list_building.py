@@ -89,7 +89,7 @@ class ListBuilder:
         return self._began_at
 
     def add_all(self, ranges: Iterable[bytes], *, tell: Callable[[ListBuilder], None]) -> None:
-        """Add the records of the next ranges. Calls `tell` after each part that is on the disk. Raises the errors of the source."""
+        """Add the records of the next ranges. Calls `tell` each time that a part is safely on the disk. Raises the errors of the source."""
         try:
             for records in ranges:
                 self._part.write(records)

@@ -26,7 +26,7 @@ KEY_PREFIX = "test:"
 
 
 def send_test_event(*, tenant_id: str, stream_id: str, event_type: str, data: dict[str, Any] | None = None) -> Delivery:
-    """Queue an event of `event_type` with `data`, or with the sample data of its type, for this stream alone; return its delivery.
+    """Queue an event only for this stream, of `event_type`, with `data` or with the sample data of the type. Return its delivery.
 
     Raises `NotFound`, `Invalid` for an unknown type, `Conflict` for a disabled stream, and `EventTooLarge` for too much data.
     """

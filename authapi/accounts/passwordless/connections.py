@@ -1,4 +1,4 @@
-"""Finds the passwordless connections of a client, and the connection that a request names."""
+"""Finds the passwordless connections of a client, and the one connection that is named in a request."""
 
 from __future__ import annotations
 

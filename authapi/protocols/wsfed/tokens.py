@@ -1,7 +1,7 @@
 """Tokens and answers of WS-Federation. Pure. A token is a SAML 1.1 assertion or a JWT.
 
-An answer is a RequestSecurityTokenResponse with a token, or a SOAP fault. Existing middleware expects this order of elements and these
-prefixes (contract, 2.7).
+An answer is either a RequestSecurityTokenResponse, which contains a token, or a SOAP fault. Existing middleware expects this order of
+elements and these prefixes (contract, 2.7).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNSPECIFIED_METHOD = "urn:oasis:names:tc:SAML:1.0:am:unspecified"
 
 @dataclass(frozen=True)
 class Subject:
-    """The user of a token, with the claims. `attributes` are values by claim URI, in their order."""
+    """The user of a token, with the claims. `attributes` maps each claim URI to its values, in order."""
 
     name: str
     attributes: Mapping[str, Sequence[str]]

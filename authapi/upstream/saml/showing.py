@@ -23,7 +23,7 @@ MOST_CHARACTERS = 64 * 1024
 _LONGEST_VALUE = 2_000
 LEFT_OUT = "(left out)"
 _ATTRIBUTES = frozenset({qualified(SAML, "Attribute"), qualified(SAML11, "Attribute")})
-# A function that tells whether to leave out the values of an attribute. Its arguments are all names of the attribute, and its values.
+# A function that tells whether to leave out the values of an attribute. The arguments are all names and all values of the attribute.
 Hides = Callable[[Sequence[str], Sequence[str]], bool]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto, unique
 from typing import Any, Literal
 
-# The placeholder for the directory id in an issuer, as Microsoft publishes it.
+# The placeholder for the directory id in the issuer that Microsoft publishes.
 TENANT_ID = "{tenantid}"
 
 
@@ -250,7 +250,7 @@ KNOWN: Mapping[str, KnownProvider] = {
     ),
     "linkedin": KnownProvider(
         scope="openid profile email",
-        # The discovery document names `issuer`. Id tokens name `issuer` or the issuer in `other_issuers`.
+        # The discovery document contains `issuer`. Id tokens contain either `issuer` or the issuer in `other_issuers`.
         issuer="https://www.linkedin.com/oauth",
         other_issuers=("https://www.linkedin.com",),
         addresses={
