@@ -61,7 +61,7 @@ class Seeded:
 
     @property
     def start(self) -> str:
-        """The cursor, as a client sends it, directly before the first change of a writer."""
+        """The cursor directly before the first change of a writer, in the form in which a client sends it."""
         return self.sealer.seal(Cursor(1, self.base))
 
     def opened(self, offset: str) -> Place:

@@ -63,7 +63,7 @@ def purged(tenant: Tenant) -> None:
 def rows_that_name(tenant_id: str) -> dict[str, int]:
     """Count the rows of each table that contain the id in any column.
 
-    Tables without such a row are left out. So is the table of former tenants, whose row reserves the id.
+    Tables without such a row are left out. The table of former tenants is also left out, because its row only reserves the id.
     """
     found = {}
     with connection.cursor() as cursor:

@@ -1,1 +1,1 @@
-"""Mutants: named faults, each of which is planted into a copy of the source. One of the tests that the mutant names must then fail."""
+"""Mutants: named faults, each of which is planted into a copy of the source. At least one of the tests of the mutant must then fail."""

@@ -1,4 +1,4 @@
-"""The catalog of mutants: every mutant can still be applied to the source, and the tests that it names exist."""
+"""The catalog of mutants: every mutant can still be applied to the source, and all its tests exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and certificates of clients over the management interface, and the authentication methods that name them."""
+"""Keys and certificates of clients over the management interface, and the authentication methods that use them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ NUMBER = "+4915112345678"
 
 
 def set_factors(tenant: Tenant, *factors: str, **settings: Any) -> None:
-    """Replace the settings of second factors of a tenant, and turn these factors on. They have their names in the management interface."""
+    """Replace the settings of second factors of a tenant, and turn on `factors`, which are names of the management interface."""
     values = {"factors": [*factors, "recovery-code"], **settings}
     TenantSettings.objects.of(tenant.pk).update_or_create(tenant_id=tenant.pk, defaults={"second_factors": values})
     remembered_factors.clear()

@@ -1,4 +1,4 @@
-"""The structure and size of every hosted page, which has no inline code. `tests.authapi.browser` checks each page that any test visits."""
+"""The structure and size of every hosted page. No page has inline code. `tests.authapi.browser` checks each page that any test visits."""
 
 from __future__ import annotations
 

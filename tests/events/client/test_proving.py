@@ -1,4 +1,4 @@
-"""The client's DPoP proofs: valid by the standard, with the service's last nonce, and with a key from a file."""
+"""The client's DPoP proofs: valid according to the standard, with the service's last nonce, and with a key from a file."""
 
 from __future__ import annotations
 

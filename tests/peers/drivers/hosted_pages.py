@@ -10,7 +10,7 @@ import requests
 
 
 class Form(HTMLParser):
-    """The first form of a page that is sent with POST, filled in with the name and password of the user."""
+    """The first POST form of a page, filled in with the name and password of the user."""
 
     def __init__(self, page: str, user: dict[str, str]) -> None:
         super().__init__()

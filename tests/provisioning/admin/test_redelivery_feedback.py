@@ -1,4 +1,4 @@
-"""Redeliveries in the admin: the confirmation page predicts their results. The message afterwards says whether a hold makes them wait."""
+"""Redeliveries in the admin: the confirmation page predicts their results. The message that follows says whether a hold makes them wait."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ADDRESSES = {"email": EMAIL, "sms": NUMBER}
 
 @pytest.fixture
 def coded(old: OldClient, settings: Any) -> OldClient:
-    """Return the client of the fixture `old` with two passwordless connections, email and sms."""
+    """Return the client of the fixture `old`, and enable two passwordless connections for it: email and sms."""
     settings.SMS_SENDER = {"kind": "console"}
     for strategy in ADDRESSES:
         create_connection(tenant_id=old.tenant.pk, name=strategy, strategy=strategy, enabled_clients=[old.client.client_id], options={})

@@ -66,7 +66,7 @@ class Bank:
         return self.login.ask(audience=API, authorization_details=json.dumps(details) if details else None, **changes)
 
     def consent_page(self, *details: Any, **changes: Any) -> Page:
-        """Log in if required, up to the consent page."""
+        """Send a request, log in if the service asks for a login, and return the consent page."""
         answer = self.ask(*details, **changes)
         if "/u/login" in answer.location:
             answer = self.login.log_in(answer)

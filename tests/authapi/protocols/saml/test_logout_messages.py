@@ -1,4 +1,4 @@
-"""Logout messages: which login a request names, and which responses are accepted."""
+"""Logout messages: to which login a request applies, and which responses are accepted."""
 
 from __future__ import annotations
 
