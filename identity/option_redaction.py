@@ -139,8 +139,8 @@ def redact_audit_log(findings: Findings, *, tenant_id: str | None, is_applied: b
 
 
 def _store(entries: list[AuditEntry]) -> None:
-    """Write the changed entries. The trigger of the audit log permits only a change of the options of connections, and only while this
-    setting is set."""
+    """Write the changed entries. The trigger of the audit log permits only a change of the options of connections, and only while
+    `identity.audit_redaction` is set."""
     with transaction.atomic(), database.cursor() as cursor:
         cursor.execute("SELECT set_config('identity.audit_redaction', 'connection options', true)")
         for entry in entries:

@@ -26,7 +26,7 @@ _LOCK_MARGIN = timedelta(minutes=1)
 def revoke_own(token: str, *, client: Client, host: HostMatch) -> bool:
     """Revoke a client's token of any kind. Return False for a token that is invalid or belongs to another client.
 
-    If it is a refresh token, its whole lineage is revoked: RFC 7009, 2.1 recommends that the access tokens of the same grant are revoked,
+    If this is a refresh token, its whole lineage is revoked: RFC 7009, 2.1 recommends that the access tokens of the same grant are revoked,
     too.
     """
     return _revoke_jwt(token, client, host) if token.count(".") == 2 else _revoke_stored(token, client, host.tenant_id)

@@ -19,7 +19,7 @@ from events.client.failures import Ended, NoStream, Remedy, StreamError, ended_b
 from events.client.parser import BlockTooLarge, Bookmark, Comment, EventStreamParser, Item, Message, Retry
 from events.client.server import Server
 
-# A connection that lasted this many seconds counts as progress, even if it delivered no event.
+# A connection of at least this many seconds is progress, even if it delivered no event.
 _LASTING_SECONDS = 5.0
 
 

@@ -32,7 +32,7 @@ _STREAM_HEADERS: list[Header] = [
     # `no-transform` tells proxies not to compress, because a compressor delays frames.
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
-    # Some proxies ignore `no-transform` and compress each response that has no `Content-Encoding`, which delays small frames.
+    # Some proxies ignore `no-transform` and compress each response that has no `Content-Encoding`. The compression delays small frames.
     (b"content-encoding", b"identity"),
 ]
 

@@ -59,7 +59,7 @@ class YesOrNoFilter(BooleanFieldListFilter):
 
 
 def worded(base: type[FieldListFilter], words: Mapping[str, str]) -> type[FieldListFilter]:
-    """Return the filter `base` with other names for its choices. `words` maps the names that `base` shows to the new names."""
+    """Return the filter `base` with other names for its choices. `words` maps each name in `base` to its new name."""
 
     class Worded(base):  # type: ignore[misc, valid-type]  # a class of the caller
         def choices(self, changelist: Any) -> Any:

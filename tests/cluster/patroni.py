@@ -152,7 +152,7 @@ class Cluster:
         # Patroni reads YAML, and each JSON text is also valid YAML.
         configuration.write_text(json.dumps(self._configuration(node)))
         command = (str(place_of("patroni") / "bin" / "patroni"), str(configuration))
-        # Patroni stops PostgreSQL before it exits, which can take a while.
+        # Patroni stops PostgreSQL before it exits. This can take a while.
         program = Program(node.name, command, identity=spawn.server_identity(), grace_seconds=20.0)
         node.process = self._start(program)
 
@@ -254,7 +254,7 @@ def answers(address: Address) -> bool:
 
 @contextmanager
 def cluster(directory: Path, *, is_synchronous: bool) -> Iterator[Cluster]:
-    """Run a cluster in the directory, which the account of the servers must be able to traverse."""
+    """Run a cluster in `directory`. The account of the servers must be able to traverse this directory."""
     running = Cluster(directory, is_synchronous=is_synchronous)
     try:
         yield running

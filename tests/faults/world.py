@@ -138,7 +138,7 @@ class World:
         return self._run("-m", "tests.faults.appending", tenant.id, str(keys), str(rounds)).strip()
 
     def web(self, server: str = "uvicorn", **variables: str) -> Any:
-        """Return a context manager that runs a web process, which uses the servers of this world."""
+        """Return a context manager that runs a web process on the servers of this world."""
         return web_process(server, source=self.source, **(self.environment | variables))
 
     @contextmanager

@@ -68,7 +68,7 @@ def check_assertion(assertion: Assertion, expected: Expected) -> datetime:
 
 
 def check_issuer(issuer: str, expected: str, *, is_required: bool = False) -> None:
-    """Compare the issuer with the issuer in the metadata (`expected`), which may be empty. Raises `UpstreamFailed`."""
+    """Compare the issuer with `expected`, the issuer in the metadata. `expected` may be empty. Raises `UpstreamFailed`."""
     if not issuer and not is_required:
         return
     if not issuer:
