@@ -19,7 +19,7 @@ from events.client.failures import Ended, NoStream, Remedy, StreamError, ended_b
 from events.client.parser import BlockTooLarge, Bookmark, Comment, EventStreamParser, Item, Message, Retry
 from events.client.server import Server
 
-# A connection of at least this many seconds is progress, even if it delivered no event.
+# With a connection of more than this many seconds, the subscription makes progress even if no event arrives.
 _LASTING_SECONDS = 5.0
 
 
