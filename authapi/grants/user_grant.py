@@ -130,7 +130,7 @@ def punish(
 
 
 def tokens_beside(granted: Granted) -> dict[str, Any]:
-    """Return members that an answer has beside the access token: the refresh token, the ID token and the details. Raises
+    """Return the members that an answer has apart from the access token: the refresh token, the ID token and the details. Raises
     `RequestRefused`."""
     beside: dict[str, Any] = {}
     if granted.refresh_token is not None:

@@ -97,7 +97,7 @@ def with_stream(body: bytes, stream_id: str) -> bytes:
 
 
 def event_message(event_type: str, offset: str, body: bytes) -> bytes:
-    """Return the message of an event with `type`, `offset` and `event`; `event` contains the stored bytes unchanged."""
+    """Return the message of an event. Its members are `type`, `offset` and `event`; `event` contains the stored bytes unchanged."""
     return b'{"type":"%b","offset":"%b","event":%b}' % (event_type.encode(), offset.encode(), body)
 
 

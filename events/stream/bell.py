@@ -6,7 +6,7 @@ import asyncio
 
 
 class Bell:
-    """A bell that has rung stays rung until `clear`. While the stream is idle, it keeps only the future that its task awaits."""
+    """A bell that has rung stays rung until `clear`. While the stream is idle, the bell keeps only the future that its task awaits."""
 
     __slots__ = ("_listener", "_loop", "has_rung")
 

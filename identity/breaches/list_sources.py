@@ -65,7 +65,7 @@ def packed_range(body: bytes, taking: Taking, *, name: str) -> bytes:
 
 
 def ranges_of_directory(directory: Path, taking: Taking, *, start: int) -> Iterator[bytes]:
-    """Yield the ranges from number `start` of a directory with one file per range. Raises `SourceRefused`."""
+    """Yield the ranges of a directory with one file per range, from the range with the number `start` on. Raises `SourceRefused`."""
     for number in range(start, RANGES):
         path = next((found for name in _NAMES if (found := directory / name.format(number)).is_file()), None)
         if path is None and not taking.may_lack_ranges:
@@ -74,7 +74,7 @@ def ranges_of_directory(directory: Path, taking: Taking, *, start: int) -> Itera
 
 
 def ranges_of_file(path: Path, taking: Taking, *, start: int) -> Iterator[bytes]:
-    """Yield the ranges from number `start` of one sorted file of lines `DIGEST:COUNT`. Raises `SourceRefused`."""
+    """Yield the ranges of one sorted file of lines `DIGEST:COUNT`, from the range with the number `start` on. Raises `SourceRefused`."""
     number, has_lines = start, False
     kept: list[bytes] = []
     with path.open("rb") as file:

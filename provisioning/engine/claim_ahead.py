@@ -45,7 +45,7 @@ class Ahead:
         self._settling: Claim | None = None  # The claim that the pending script settles.
 
     def start(self, claim: Claim) -> None:
-        """Send the script that makes the next claim while `claim` runs.
+        """While `claim` runs, send the script that makes the next claim.
 
         Sends no script if a script is pending, or if the rules of this module do not allow one.
         """

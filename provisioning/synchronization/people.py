@@ -53,11 +53,11 @@ class People:
         return None if row is None else _local(row, position)
 
     def existing(self, user_ids: Collection[str]) -> set[str]:
-        """Return those of the given ids that belong to existing users of this tenant, in any connection."""
+        """Return the given ids that belong to existing users of this tenant, in any connection."""
         return set(User.objects.of(self.tenant_id).filter(user_id__in=user_ids).values_list("user_id", flat=True))
 
     def elsewhere(self, user_ids: Collection[str]) -> set[str]:
-        """Return those of the given ids that users of other tenants with provisioning also have.
+        """Return the given ids that also belong to users of other tenants with provisioning.
 
         Accounts with these ids may belong to those users.
         """

@@ -162,7 +162,10 @@ def acs_address(callback: str, connection: str) -> str:
 
 
 def with_organization(recipients: frozenset[str], address: str, connection: str) -> frozenset[str]:
-    """Add the address to which the browser posted, if it is a recipient with `organization` added to its query (contract, 2.6)."""
+    """Add `address` to the recipients if it is one of them with `organization` added to its query (contract, 2.6).
+
+    `address` is the address to which the browser posted.
+    """
     parts = urlsplit(address)
     names: Mapping[str, str] = dict(parse_qsl(parts.query))
     plain = f"{parts.scheme}://{parts.netloc}{parts.path}"
