@@ -34,8 +34,8 @@ _AMBIENT = (mutual_tls.CA_SIGNED, mutual_tls.SELF_SIGNED, public.METHOD)
 # Body parameters that authenticate the client. Other code must never read them as parameters.
 AUTHENTICATION_PARAMETERS = frozenset({"client_secret", "client_assertion", "client_assertion_type"})
 _CLIENT_ID = re.compile(r"[A-Za-z0-9]{1,64}")
-# How long a client stays cached. After a change of a client, a process may use the old version of the client until this time ends. Each
-# token that it then issues is refused when the token is used.
+# How long a client stays cached. After a change of a client, a process may use the old version of the client until this time ends. A token
+# that the process issues with the old version is refused when the token is used.
 _REMEMBERED_SECONDS = 0.2
 
 

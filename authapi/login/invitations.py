@@ -33,7 +33,7 @@ def wished_invitation(client: Client, ticket: str, organization: str) -> Invitat
 
 
 def offer_of(invitation: Invitation | None, session: Session | None) -> Offer | None:
-    """Return the state of the invitation of a wish; None if the user of the session has accepted it."""
+    """Return the state of the invitation with which a login is requested; None if the user of the session has accepted it."""
     if invitation is None or invitation.organization.is_being_deleted:
         return Offer.GONE
     if invitation.accepted_at is not None:

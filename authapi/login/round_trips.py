@@ -93,7 +93,7 @@ def framed_addresses(host: HostMatch, handle: str) -> tuple[str, ...]:
 
 
 def go_on(http_request: HttpRequest, host: HostMatch, handle: str, *, is_told: bool) -> HttpResponse:
-    """Redirect a browser that returns from a participant to the next visit. `is_told` tells whether the participant has ended its session.
+    """Redirect the browser to the next visit, after it has come back from a participant. `is_told`: the participant has ended its session.
 
     Raises `RequestRefused` for an unknown handle.
     """

@@ -71,7 +71,7 @@ def line_at(log_id: str) -> Line | None:
 def after(known: Line) -> Q:
     """Return the condition for the lines after a known line, in the order of time and id."""
     moment = known["created_at"]
-    # The last condition alone is an index range. The condition before it leaves out lines of the same time that were already shown.
+    # `created_at__gte` selects a range of the index. The other condition leaves out lines of the same time that were already shown.
     return Q(Q(created_at__gt=moment) | Q(pk__gt=known["id"]), created_at__gte=moment)
 
 

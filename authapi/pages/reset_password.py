@@ -157,7 +157,7 @@ def _new_password(ticket: AccountTicket, account: str, problems: Sequence[Proble
 
 
 def _end(request: HttpRequest, host: HostMatch, state: str, ticket: AccountTicket, outcome: Outcome, *, place: str = "") -> HttpResponse:
-    """Redirect to the return URL of the ticket with the result of a link. Without such a URL, show a page with the result."""
+    """Redirect to the return URL of the ticket, and add the result of the link to this URL. Without a return URL, show a result page."""
     speak_for(ticket.language, host.tenant_id)
     answer = way_back.result_answer(request, ticket.parameters, outcome, email=ticket.parameters.get("email", ""))
     if answer is not None:

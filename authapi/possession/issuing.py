@@ -32,7 +32,10 @@ def with_proven_key(request: TokenRequest, client: Client, *, path: str) -> Toke
 
 
 def read_key(request: TokenRequest, *, path: str) -> tuple[TokenRequest, Proof]:
-    """Return the request with the thumbprint of its key, and the proof, whose use is not recorded yet. Raises `RequestRefused`."""
+    """Return two values: the request with the thumbprint of its key, and the proof. Raises `RequestRefused`.
+
+    The use of the proof is not recorded yet.
+    """
     try:
         proof = presented.read(Asked(request.host, "POST", path, request.headers))
     except InvalidProof as error:

@@ -29,7 +29,7 @@ _LONGER = 5
 # Maximum of the required interval, in seconds. A client that misses a `slow_down` answer keeps polling too early, and each early poll makes
 # the required interval longer.
 _LONGEST_INTERVAL = 60
-# A client may send two polls with the required interval, and they may arrive with a shorter interval. This difference is tolerated.
+# If a client sends two polls with the required interval, they may arrive with a shorter interval. A difference of this size is tolerated.
 _JITTER = timedelta(seconds=1)
 
 

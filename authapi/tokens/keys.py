@@ -157,7 +157,7 @@ def rotate_due_keys(max_age: timedelta, *, limit: int = 100) -> int:
 
 
 def revoke_key(tenant_id: str, kid: str) -> None:
-    """Revoke a key at once: its tokens become invalid. The current key is rotated first. Raises `UnknownKey`."""
+    """Revoke a key at once: all tokens that it signed become invalid. If it is the current key, rotate it first. Raises `UnknownKey`."""
     row = SigningKey.objects.of(tenant_id).filter(kid=kid).exclude(state=SigningKey.State.REVOKED).first()
     if row is None:
         raise UnknownKey

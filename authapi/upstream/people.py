@@ -90,8 +90,8 @@ def _is_taken(connection: Connection, email: str, *, user: User | None) -> bool:
 def _found(connection: Connection, subject: str) -> tuple[User, bool] | None:
     """Return the user with this subject, and whether the subject is the user's primary identity. None if there is no such user."""
     if connection.has_named_ids and subject.startswith(f"{connection.name}|"):
-        # `user_id_of` adds the prefix `<connection>|` only to subjects that lack this prefix. So this user would get the same user id as
-        # another user, whose subject is the part after the prefix.
+        # `user_id_of` adds the prefix `<connection>|` only to subjects that lack this prefix. So the users with the subjects `x` and
+        # `<connection>|x` would get the same user id.
         raise UpstreamFailed(LoginCase.UPSTREAM_PROFILE_REFUSED, "The subject has the form of a user id.")
     try:
         user_id = user_id_of(connection, subject)

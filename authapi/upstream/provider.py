@@ -107,7 +107,7 @@ class Provider(ClaimRules):
 
 
 def is_of_template(template: str, issuer: str) -> bool:
-    """Tell whether an issuer equals the template, if a directory id replaces the placeholder of the template."""
+    """Tell whether an issuer has the form of the template, with any directory id in place of the placeholder."""
     before, _, after = template.partition(TENANT_ID)
     return re.fullmatch(f"{re.escape(before)}{_GUID.pattern}{re.escape(after)}", issuer) is not None
 

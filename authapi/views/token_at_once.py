@@ -1,8 +1,8 @@
 """Fast path: `/oauth/token` for the grants client_credentials and refresh_token, on the event loop with cached values.
 
 The plain path is `authapi.views.token`, which runs in a thread. Each of its steps competes for the interpreter lock with the event loop and
-other threads. Both paths share the code for the grant, the client authentication and the contents of the token. The fast path answers
-successes only: every refusal starts over on the plain path. The measurements are in docs/performance.md.
+other threads. Both paths share the code for the grant, the client authentication and the contents of the token. The fast path sends only
+successful answers: a request that must be refused starts over on the plain path. The measurements are in docs/performance.md.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class DocumentKind:
 
 
 _TIMES = frozenset({"created_at", "updated_at"})
-# While a deletion is in progress, the document does not show it. The service records the event when it deletes the row.
+# Documents do not show that a deletion is in progress. The service records the event when it deletes the row.
 _DELETION = frozenset({"deletion_started_at"})
 _CONNECTION = Reference("connection_id", "identity_connection", ("id", "name", "strategy"))
 _ORGANIZATION = Reference("organization_id", "identity_organization", ("id", "name"))

@@ -45,7 +45,8 @@ class Unanswered(Exception):
 class _Open:
     """The pool of one event loop.
 
-    This class limits how many statements run at a time. psycopg's pool cannot limit them, because it does not see reserved connections.
+    This class limits how many statements run at a time. psycopg's pool cannot limit them, because it does not see when a connection that
+    is reserved for prepared statements is used.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pool: LinePool) -> None:

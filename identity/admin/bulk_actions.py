@@ -22,8 +22,8 @@ from identity.services.bulk_jobs import MOST_ROWS, start_bulk_job
 
 # Number of rows that one request can process within a few seconds.
 AT_ONCE = 100
-# After the page was shown, some additional rows may match without a second confirmation: this many, or a tenth of the shown rows if that is
-# more.
+# If more rows match than the page has shown, a second confirmation is required. But it is not required for up to this many additional rows,
+# or for up to a tenth of the shown rows if that is more.
 _FEW = 10
 _REFUSALS_SHOWN = 10
 _BY_JOB = (

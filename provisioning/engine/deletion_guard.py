@@ -1,4 +1,4 @@
-"""Holds a stream with mass deletions until an administrator approves the deletions. A stream without a threshold is never held for
+"""Holds a stream with mass deletions until an administrator approves the deletions. A stream without a threshold is never held because of
 deletions.
 
 Deletions are counted when events become deliveries, so the stream is held before the first deletion over the threshold runs.

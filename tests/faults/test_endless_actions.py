@@ -42,7 +42,7 @@ def test_a_worker_interrupts_an_action_at_the_end_of_its_budget_and_continues(
     except AssertionError as error:
         raise AssertionError(worker.log) from error
 
-    # The limits of the Celery task are 20 and 30 seconds, so they did not end the action.
+    # All deliveries ended before the limits of the Celery task (20 and 30 seconds), so these limits did not end the action.
     assert time.monotonic() - started < 18
     assert worker.children() == before
     assert sorted(Delivery.objects.filter(stream_id=stream.pk).values_list("state", flat=True)) == ["dead", "delivered"]

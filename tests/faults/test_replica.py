@@ -112,7 +112,7 @@ def test_the_interface_and_the_stream_show_new_rows_without_the_replica(
         request.add_header("Authorization", f"Bearer {token}")
         with urlopen(request, timeout=30) as answer:
             found = json.load(answer)
-        # A pool keeps a connection open, so a process that had read from the replica would still be connected.
+        # A process that had read from the replica would still be connected to it, because a pool keeps its connections open.
         readers = paused.query(f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'")  # noqa: S608  (a constant)
 
     assert later.user_id in event.data

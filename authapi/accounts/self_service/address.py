@@ -20,7 +20,10 @@ def may_change_address(user: User) -> bool:
 
 @own_act("Requested another email address")
 def ask_for_address(own: OwnAct, user: User, *, email: str) -> Rate | None:
-    """Mail a link to the new email address if no other user has the address. Return None, or the exceeded limit after too many requests."""
+    """Mail a link to the new email address if no other user has the address. Return None.
+
+    After too many requests, mail nothing and return the exceeded limit.
+    """
     if not ADDRESS_CHANGES.takes(user.tenant_id, user.user_id):
         return Rate.of_empty(ADDRESS_CHANGES)
     start_address_change(user=user, email=email, client_id=own.client.client_id, address=own.host.issuer.rstrip("/"))

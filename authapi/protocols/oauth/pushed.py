@@ -30,7 +30,7 @@ _INSERT = Prepared(
 
 @dataclass(frozen=True)
 class Pushed:
-    """The answer to a client that pushed a request: the `request_uri`, and the seconds until a login with it must begin."""
+    """The answer to a client that pushed a request: the `request_uri`, and the seconds within which a login with this URI must begin."""
 
     request_uri: str = field(repr=False)
     seconds: int

@@ -119,7 +119,7 @@ def authenticated_of(
     organization: Organization | None = None,
     session: Session | None = None,
 ) -> Authenticated:
-    """Return the content of an assertion about a user; without a session, of the sample in the admin. Raises `RequestRefused`."""
+    """Return the content of an assertion about a user. `session` is None for the sample in the admin. Raises `RequestRefused`."""
     profile = profile_of(user, settings, organization)
     attributes = attributes_of(profile, settings)
     try:
@@ -188,15 +188,15 @@ def new_id() -> str:
 
 
 def handle_of(message_id: str) -> str:
-    """Return the handle of a logout from the id of a request of this service.
+    """Return the handle of a logout. The id of the logout request that this service sent contains the handle.
 
-    Some applications answer without the RelayState of the request.
+    The id is needed because some applications answer without the RelayState of the request.
     """
     return message_id.removeprefix("_").rpartition(".")[0]
 
 
 def _address(client: Client, asked: AuthnRequest, settings: SamlSettings) -> tuple[str, RequestRefused | None]:
-    """Return the address for answers, and the refusal of the request or None.
+    """Return two values: the address for answers, and the refusal of the request. The second value is None for a valid request.
 
     Raises `RequestRefused` if the application has no address for answers.
     """

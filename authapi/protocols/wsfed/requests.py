@@ -27,7 +27,7 @@ _LONGEST_OTHER = 1024
 
 @dataclass(frozen=True)
 class SignIn:
-    """A request for a token. Absent texts are empty.
+    """A request for a token. A text is empty if the request does not contain it.
 
     `max_age` is in seconds: 0 requires a new login, None sets no limit. `factors` is the value of `wauth`.
     """

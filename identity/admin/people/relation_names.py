@@ -58,7 +58,7 @@ def joined_names(request: HttpRequest, entries: Iterable[AuditEntry]) -> dict[An
 
 
 def _joined_by(entry: AuditEntry) -> dict[str, Any]:
-    """Return the keys of the joined rows by column. Entries store them in the values before or after."""
+    """Return the keys of the joined rows by column. An entry stores them in its values before the change, or in those after it."""
     if entry.object_type not in _RELATIONS:
         return {}
     values = {**(entry.before or {}), **(entry.after or {})}

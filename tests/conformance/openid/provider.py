@@ -33,7 +33,7 @@ class Provider:
     tenant: Tenant
     connection: Connection
     user: User
-    # The secret of an edge in front of the tenant's host that forwards client certificates.
+    # The secret of the edge that forwards client certificates to the tenant's host.
     edge: str = field(repr=False)
 
     @property
@@ -61,7 +61,7 @@ class Provider:
             self.__dict__.pop(name, None)
 
     def browser(self) -> Browser:
-        """Return a browser without a session. It has its own IP address, because the service counts a user's logins from one IP address."""
+        """Return a browser without a session. It has its own IP address, because logins of one user from one IP address are limited."""
         number = next(_BROWSERS)
         return Browser(self.tenant, address=f"198.51.{number // 250 % 250}.{number % 250 + 1}")
 

@@ -117,8 +117,8 @@ def test_the_code_and_the_refresh_token_are_for_the_api_of_their_login(shop: Sho
     first = shop.exchange(page, resource=ORDERS)
     token = first.json()["refresh_token"]
     target_error(shop.token(grant_type="refresh_token", refresh_token=token, resource=STOCK))
-    # If the older parameter `audience` is refused, the error differs from the error of a refused `resource`: existing clients recognize
-    # `access_denied`.
+    # If the older parameter `audience` is refused, the error is not that of a refused `resource`, but `access_denied`: existing clients
+    # recognize this error.
     refused = shop.token(grant_type="refresh_token", refresh_token=token, audience=STOCK)
     assert (refused.status, refused.json()["error"]) == (403, "access_denied")
     assert audience(shop.token(grant_type="refresh_token", refresh_token=token, resource=ORDERS)) == audience(first)
