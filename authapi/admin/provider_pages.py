@@ -129,7 +129,7 @@ class ProviderPages:
         return address
 
     def _test(self, request: HttpRequest, connection: Connection) -> dict[str, Any] | None:
-        """Return the last test, with the effect that a login with the subject of the test would have now. None if there was no test."""
+        """Return the last test, and the effect that a login with its subject would have now. Return None if there was no test."""
         row = last_test(connection)
         if row is None:
             return None

@@ -76,7 +76,7 @@ def authenticate(request: TokenRequest) -> Client:
 
 
 def named_client(request: TokenRequest) -> Client | None:
-    """Return the client that a request names, even if it is not authenticated: the settings of this client determine the format of an
+    """Return the client that is named in a request, even if it is not authenticated: the settings of this client determine the format of an
     error.
 
     None if the client is unknown.

@@ -69,9 +69,9 @@ def _exchanged(request: TokenRequest, client: Client, code: str) -> Granted | No
 
 
 def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
-    """Return the login with the authorization details that this request names.
+    """Return the login with the authorization details that are in this request.
 
-    Raises `RequestRefused` if the request names more than the granted details, or another API.
+    Raises `RequestRefused` if the request contains more than the granted details, or names another API.
     """
     target = audience_of(request) if RESOURCE in request.form else None
     if target is not None and target != login.audience:

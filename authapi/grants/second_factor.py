@@ -38,7 +38,7 @@ _PREFIX = "http://auth0.com/oauth/grant-type/"
 
 
 class SecondFactorGrant(UserGrant):
-    """Checks a second factor for the login that an `mfa_token` names, and issues the tokens that the login requested.
+    """Checks a second factor for the waiting login of an `mfa_token`, and issues the tokens that the login requested.
 
     Each `mfa_token` works once.
     """

@@ -170,7 +170,7 @@ def _unbound(claims: VerifiedToken, *, takes_bound: bool) -> VerifiedToken:
 def _counting(
     token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]
 ) -> tuple[AccessTokenClaims, TokenState, frozenset[str]]:
-    """Return the claims of a token that is valid at this tenant, the state of its client, and the hosts of the tenant.
+    """Return three values for a token that is valid at this tenant: its claims, the state of its client, and the hosts of the tenant.
 
     Does not check the audience.
     """

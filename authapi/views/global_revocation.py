@@ -31,7 +31,7 @@ _LONGEST_NAME = 128
 
 
 async def global_revocation(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer for the connection that the path names."""
+    """Answer a request for the connection in the path."""
     name = str(scope.get("url_route", {}).get("kwargs", {}).get("name", ""))
     await hot_endpoint(partial(_asked, name), name="global_revocation", methods=("POST",))(scope, receive, send)
 

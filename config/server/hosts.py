@@ -143,7 +143,7 @@ async def answer_reader(scope: Scope, send: Send, refusal: Refused) -> None:
 async def _refuse_insecure(application: Application, scope: Scope, receive: Receive, send: Send) -> None:
     refusal = await _insecure(scope)
     if scope["method"] in _SAFE and scope["path"].startswith(_STATIC_PREFIX) and _has_page(refusal):
-        # The error page for this host links files below this path. The files are public, so they need no TLS.
+        # The error page for this host uses files below this path. The files are public, so they need no TLS.
         await application(scope, receive, send)
         return
     if refusal.status == HTTPStatus.PERMANENT_REDIRECT:
@@ -154,7 +154,7 @@ async def _refuse_insecure(application: Application, scope: Scope, receive: Rece
 
 
 def _has_page(refusal: Refused) -> bool:
-    """Tell whether the host has no tenant, or its tenant is unknown. Then a browser gets an error page over plain HTTP, not a redirect."""
+    """Tell whether a browser gets an error page over plain HTTP, not a redirect: the host has no tenant, or its tenant is unknown."""
     return refusal.status == HTTPStatus.NOT_FOUND or isinstance(refusal, Unresolved)
 
 

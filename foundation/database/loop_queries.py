@@ -76,7 +76,7 @@ _open: list[_Open] = []
 
 
 class UtcLoader(BaseTzLoader):  # type: ignore[misc]  # untyped in the stubs
-    """Django's loader for times in UTC. This loader parses UTC output without psycopg's regular expression."""
+    """Loads times in UTC as Django's loader does, but parses UTC output without psycopg's regular expression."""
 
     timezone = UTC
 

@@ -168,7 +168,7 @@ def verified_registration(
 
 
 def credential_in(answer: str | Mapping[str, Any]) -> str:
-    """Return the key id that a response names. Nothing is verified yet. Raises `CeremonyRefused`."""
+    """Return the key id in a response. Nothing is verified yet. Raises `CeremonyRefused`."""
     named = parsed(answer).get("id")
     if not isinstance(named, str) or not named or "\x00" in named:
         raise CeremonyRefused
@@ -192,7 +192,7 @@ def verified_use(
     document = parsed(answer)
     try:
         told = document["response"].get("userHandle")
-        # WebAuthn, 7.2, step 6: the account that the authenticator names must own the key.
+        # WebAuthn, 7.2, step 6: the key must belong to the account in the response of the authenticator.
         if told and base64url_to_bytes(told) != handle:
             raise CeremonyRefused
         found = webauthn.verify_authentication_response(

@@ -115,7 +115,7 @@ class TriggerEndpoint(Endpoint):
 class BindingEndpoint(Endpoint):
     """The actions that are bound to a trigger.
 
-    The list is always empty, because actions are bound to streams: each stream names its action.
+    The list is always empty, because actions are bound to streams: each stream contains the id of its action.
     """
 
     operations: ClassVar[dict[str, Operation]] = {

@@ -68,7 +68,7 @@ class LinkBook:
 
     @property
     def is_linked_before(self) -> bool:
-        """Whether an earlier event has linked the account. Then a create event for this user must update the account."""
+        """Whether an earlier event has linked the account. If it has, a create event for this user must update the account."""
         return self._read is not None and self._read.is_open and 0 < self._read.birth < self._position
 
     @property

@@ -48,7 +48,7 @@ def single_logout(request: HttpRequest, host: HostMatch, client_id: str) -> Http
 
 
 def _asked(request: HttpRequest, host: HostMatch, client: Client, settings: SamlSettings, sent: Sent) -> HttpResponse:
-    """End the login that the request names, visit the other participants, and answer the application at the end."""
+    """End the login that is named in the request, visit the other participants, and answer the application at the end."""
     try:
         asked = read_logout_request(sent, settings, addresses=_addresses(host, client), now=timezone.now())
     except RequestUnusable as refused:

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from identity.admin.people.labels import label_of
 from identity.models import AuditEntry, Connection, Group, Organization, Role, User
 
-# The columns of relations, in the order in which a text names the joined rows.
+# The columns of relations, in the order in which the names of the joined rows are in a text.
 _JOINED: Mapping[str, type[Model]] = {
     "role_id": Role,
     "connection_id": Connection,

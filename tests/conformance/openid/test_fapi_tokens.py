@@ -28,7 +28,7 @@ def test_fapi2_security_profile_final_ensure_client_id_in_token_endpoint(bank: B
 
 
 def test_fapi2_security_profile_final_ensure_holder_of_key_required(bank: Bank) -> None:
-    """The plan names these errors for a missing certificate. RFC 9449, 5 defines a different error for a missing proof."""
+    """The test plan requires these errors for a missing certificate. RFC 9449, 5 defines a different error for a missing proof."""
     errors = ("invalid_request", "invalid_client", "invalid_grant", "invalid_dpop_proof", "use_dpop_nonce")
     code = bank.code()
     assert refusal(bank.exchange(code, headers={})) in errors

@@ -1,4 +1,4 @@
-"""Streams over TLS: certificates are verified, and the doctor reports on them."""
+"""Streams over TLS: the client verifies certificates, and `events doctor` reports a certificate that will expire soon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every failure that the contract lists for codes, old clients and database connections (2.5, 2.9, 2.10), as sent on the wire.
+"""Every failure of codes, old clients and database connections in the contract (2.5, 2.9, 2.10), as sent on the wire.
 
 A row is a request that fails, with the status, the error and the text of the answer. The text is None if the contract defines
 no text. `Row.before` prepares the state that a row needs.
@@ -34,7 +34,7 @@ Before = Callable[[OldClient], Any]
 
 @dataclass(frozen=True)
 class Row:
-    """A failure that the contract lists: the request that fails, and the expected answer."""
+    """A failure in the contract: the request that fails, and the expected answer."""
 
     status: int
     error: str

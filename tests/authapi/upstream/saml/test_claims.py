@@ -1,4 +1,4 @@
-"""The user that an assertion names, and the parts of the assertion that become the profile."""
+"""The user of an assertion, and the parts of the assertion that become the profile."""
 
 from __future__ import annotations
 
