@@ -150,7 +150,7 @@ def _is_proof(tenant_id: str, client: Client | None, credential: Credential) -> 
 
 
 def _is_first_use(tenant_id: str, client: Client, sent: Assertion) -> bool:
-    # This is the last check, so that an assertion that another check refuses does not count as used.
+    # This check is the last one, so that an assertion does not count as used if another check refuses it.
     if not assertion.is_acceptable(sent, client_id=client.client_id, hosts=trust.get(tenant_id).hosts, now=assertion.now()):
         return False
     return use_once(tenant_id=tenant_id, client_id=client.client_id, jti=sent.claims["jti"], until=assertion.expires_at(sent))

@@ -27,7 +27,7 @@ STRATEGIES = ("oidc", "okta")
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri", "end_session_endpoint")
 METADATA_OPTION = "oidc_metadata"
 WELL_KNOWN = "/.well-known/openid-configuration"
-# The longest time in seconds that a request that writes a connection waits for the metadata.
+# The longest time in seconds for which a request to write a connection waits for the metadata.
 _SECONDS = 3.0
 _LARGEST_DOCUMENT = 256 * 1024
 _LONGEST_TEXT = 2048

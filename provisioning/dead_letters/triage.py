@@ -69,7 +69,7 @@ def decide_kind(*, tenant_id: str, stream_id: str, fingerprint: str, state: str,
 def ignore_kind(*, tenant_id: str, stream_id: str, fingerprint: str, until: datetime, reason: str, actor: str) -> int:
     """Ignore existing and new dead letters of a kind of failure on one stream until `until`. Return the number of existing dead letters.
 
-    Raises `NotFound` for a stream of another tenant, `Invalid` for a time in the past or without a reason.
+    Raises `NotFound` for a stream of another tenant, and `Invalid` for a time in the past or a missing reason.
     """
     decision = _decision(State.IGNORED, reason, actor)
     if until <= timezone.now():

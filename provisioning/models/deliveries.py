@@ -71,7 +71,7 @@ class Delivery(models.Model):
             models.Index(fields=["stream_id", "id"], condition=Q(state="dead"), name="provisioning_delivery_dead"),
             models.Index(fields=["tenant_id", "id"], name="provisioning_delivery_listed"),
             models.Index(fields=["event_id"], name="provisioning_delivery_by_event"),
-            # This index serves the count of users of a stream that were not found on the server (`engine.not_found`).
+            # This index serves the count of a stream's users who were not found on the server (`engine.not_found`).
             models.Index(
                 fields=["stream_id", "created_at"],
                 condition=Q(state="skipped", reason__in=("no user to update", "no user to delete")),

@@ -263,7 +263,7 @@ class LinkBook:
     def deleted(self) -> None:
         """End the link after the deletion of the user. User names and keys of the deleted user are removed.
 
-        Also ends links of other actions to the account, because a deleted action receives no event that would end its links.
+        Also ends the links that other actions have to the account, because a deleted action receives no event that would end its links.
         """
         gone: dict[str, Any] = {"user_names": (), "user_name": "", "keys": (), "doubt": None, "is_missing": False}
         accounts = {*self._gone, *([self.own.remote_id] if self.own is not None else [])}

@@ -57,14 +57,14 @@ class Link:
 
     @property
     def has_witness(self) -> bool:
-        """Whether a user name or a creation time is known. Both distinguish the account from an account that later got the same id."""
+        """Whether a user name or a creation time is known. Each of them distinguishes the account from a later account with the same id."""
         return bool(self.user_names or self.user_name) or self.created_there not in ("", UNSTABLE)
 
     @property
     def takes_first_read(self) -> bool:
         """Whether an administrator confirmed the link without a witness.
 
-        Then the name and the creation time of the account that is next read with the linked id become the witness.
+        Then the next read of the account with the linked id supplies the witness: the name and the creation time of the account.
         """
         return self.is_open and self.origin in _CONFIRMED and not self.has_witness
 

@@ -1,6 +1,6 @@
 """Factors that users add on their account page.
 
-The tests use a real browser with a virtual authenticator, as wide as a phone or a desktop.
+The tests use a real browser, as wide as a phone or a desktop, with a virtual authenticator.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Login tickets: a script sends a password or a code and gets a ticket, and the browser then opens `/authorize` with the ticket.
 
 A ticket is valid once, for two minutes, for the client, origin and browser that requested it. Without the binding to the browser, an
-attacker could log another user in to the attacker's account with a ticket (login CSRF).
+attacker could use a ticket to log another user in to the attacker's account (login CSRF).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Accepts pushed requests. All checks run before a request is stored, so that the client gets every refusal at once."""
+"""Accepts pushed requests. All checks run before a request is stored, so that the client gets a refusal as the answer to its push."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ USES: dict[str, Use] = {
     "global_token_revocation_endpoint": used_further.use_global_token_revocation_endpoint,
     "global_token_revocation_endpoint_auth_methods_supported": used_further.use_global_revocation_method,
 }
-# Claims and authentication methods that logins at a provider returned, by the host of the provider.
+# The claims and authentication methods that logins returned. The keys are the hosts of the providers.
 TOLD: dict[str, frozenset[str]] = {}
 
 

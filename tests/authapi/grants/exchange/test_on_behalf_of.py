@@ -132,8 +132,8 @@ def test_the_next_api_determines_how_its_tokens_are_signed(world: World, algorit
     for_users(world.tenant, world.orders, ledger)
     token = world.ask(world.subject(), audience=THIRD).json()["access_token"]
     assert decoded(token)[0]["alg"] == algorithm
-    # A token signed with the tenant's key can be exchanged again. A token signed with the secret of an API cannot, because the API could
-    # have forged the token.
+    # A token signed with the tenant's key can be exchanged again. A token signed with the secret of an API cannot be exchanged, because the
+    # API could have forged the token.
     third = api_client(world.tenant, THIRD)
     for_users(world.tenant, third, world.stock, "read")
     assert world.ask(token, by=third).status == (400 if algorithm == "HS256" else 200)
