@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ChangingClient:
-    """The client that made a change. The typed models of public client libraries refuse a client without `metadata`."""
+    """The client that made a change. `metadata` is always set, because the typed models of public client libraries require it."""
 
     client_id: str
     name: str

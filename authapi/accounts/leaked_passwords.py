@@ -1,7 +1,7 @@
 """The settings of a tenant for passwords found in breaches of other services, and their effects on logins, sign-ups and changes.
 
-A password is looked up in two cases only: after a login has proven that it is correct, and when it is set. A wrong password therefore
-reveals nothing.
+A password is looked up in two cases only: after a login has proven that it is correct, and when it is set. So a client that guesses
+passwords does not learn which of its wrong guesses are breached passwords.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _judge(attempt: PasskeyAttempt) -> _Judged:
 
 
 def _held_passkey(attempt: PasskeyAttempt) -> EnrolledFactor | None:
-    """Return the passkey that an answer names, and lock the row of its user. None if there is no such passkey."""
+    """Return the passkey whose id is in the answer, and lock the row of its user. None if there is no such passkey."""
     try:
         named = ceremonies.credential_in(attempt.answer)
     except CeremonyRefused:

@@ -28,7 +28,8 @@ from identity.api.lookups import scopes_of
 from identity.services.failures import NotFound
 
 INEXISTENT_CLIENT = "inexistent_client"
-# Deployment tools send back the items of a list. Lists leave out the times, because times are read-only.
+# Deployment tools send the items of a list back to change a client. So lists leave out the times: a body with these read-only members
+# would be refused.
 _LISTING = Listing("clients", CLIENT_FIELDS, kept=frozenset({"tenant"}), only_on_request=("created_at", "updated_at"))
 _READ = ("read:clients", "read:client_summary")
 

@@ -142,7 +142,10 @@ class Login:
 
     @property
     def question(self) -> Question | None:
-        """When the user must choose an organization; None if the organization is already known, or if the user need not choose."""
+        """The point of the login at which the user must choose an organization.
+
+        None if the organization is already known, or if the user need not choose.
+        """
         is_settled = self.wish.organization or self._chosen is not None
         return None if is_settled else organizations.question_of(self.client)
 

@@ -22,7 +22,7 @@ def usage_of(client: Client) -> str:
 
 
 def question_of(client: Client) -> Question | None:
-    """Return when users of the client choose an organization; None if users do not choose."""
+    """Return the point of a login at which users of the client choose an organization; None if users do not choose."""
     behaviour, usage = client.settings.get("organization_require_behavior"), usage_of(client)
     if behaviour == "pre_login_prompt" and usage == "require":
         return Question.BEFORE_LOGIN
@@ -33,10 +33,10 @@ def question_of(client: Client) -> Question | None:
 
 
 def wished_organization(client: Client, named: str) -> Organization | None:
-    """Return the organization that a request names by id, or by name if the tenant accepts names.
+    """Return the organization for which a client requests a login. `named` is its id or, if the tenant accepts names, its name.
 
-    None if the request names no organization. Raises `RequestRefused` in three cases: the named organization is unknown; the client allows
-    no organizations; or the request names no organization, although the client requires an organization and does not let the user choose.
+    None if `named` is empty. Raises `RequestRefused` in three cases: the named organization is unknown; the client allows no organizations;
+    or `named` is empty, although the client requires an organization and does not let the user choose.
     """
     usage = usage_of(client)
     if not named:

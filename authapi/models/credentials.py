@@ -23,7 +23,7 @@ ASKED = "Granted request parameters other than scopes; null if there are none."
 
 
 class Issued(UnrecordedOwned):
-    """The columns whose values each exchange of a code or refresh token copies to the new rows.
+    """The columns that the exchange of a code or refresh token copies to the new rows.
 
     Only digests of codes and tokens are stored. `lineage` is the same for all rows of one login at one client. All these rows are revoked
     when a code or a rotated token is replayed.

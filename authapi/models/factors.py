@@ -8,7 +8,7 @@ from authapi.models.base import UnrecordedOwned
 
 
 class SecondFactorPolicy(models.TextChoices):
-    """When a login requires a second factor, least strict policy first."""
+    """The policies that decide whether a login requires a second factor, least strict first."""
 
     NEVER = "never", "Never"
     ON_REQUEST = "on-request", "When the application requests it, or the user has turned it on"

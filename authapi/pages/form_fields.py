@@ -159,7 +159,7 @@ def identifier_labels() -> set[tuple[str, str]]:
 
 
 def _path_of_label(screen: str, name: str) -> str:
-    """Return the path by which client libraries name a label. Each screen uses a different pattern."""
+    """Return the path that identifies a label in client libraries. Each screen uses a different pattern."""
     return f"{screen}.placeholder{name[:1].upper()}{name[1:]}" if screen == RESET_SCREEN else f"{screen}.{name}Placeholder"
 
 

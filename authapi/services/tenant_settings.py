@@ -160,7 +160,7 @@ def _refuse_promises(changes: dict[str, Any]) -> None:
 
 
 def _check(tenant_id: str, values: dict[str, Any]) -> None:
-    """Check only the given values: an object that another setting names may have been deleted after that setting was saved."""
+    """Check only the given values: another setting may refer to an object that was deleted after that setting was saved."""
     errors = {name: ["Unknown setting."] for name in values if name not in _KNOWN}
     errors |= {f"flags.{name}": ["Unknown flag."] for name in values.get("flags", {}) if name not in FLAGS}
     for name in LIFETIMES:

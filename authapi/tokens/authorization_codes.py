@@ -18,7 +18,8 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 def issue_code(issue: UserIssue, parameters: CodeParameters, *, until: datetime | None = None) -> str:
     """Issue a code for a login and return it. The row stores only the digest of the code.
 
-    `until` is set in the hybrid flow only: when the access token expires that the authorization response contains beside the code.
+    `until` is set in the hybrid flow only. There, the authorization response contains an access token beside the code, and `until` is the
+    expiry of this token.
     """
     code = new_secret()
     AuthorizationCode(

@@ -180,7 +180,7 @@ def successor_place(row: RefreshToken) -> str:
 
 
 def note_use(row: RefreshToken, *, access: Issue, until: datetime, policy: RefreshPolicy, now: datetime, sender: Sender) -> None:
-    """Set in the row of the refresh token who exchanged it, and the new access token. Does not save the row."""
+    """Record an exchange in the row of the refresh token: the sender, the new access token and the idle expiry. Does not save the row."""
     row.idle_expires_at = policy.idle_expires_at(now)
     row.last_ip = stored_address(sender.ip)
     row.last_user_agent = storable(sender.user_agent)[:_LONGEST_AGENT]

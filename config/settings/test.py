@@ -25,7 +25,7 @@ for _name, _value in {
     "EMAIL_URL": "console:",
     "STAFF_SECOND_FACTOR": "off",
     "REDIS_PREFIX": f"test-{_worker}",
-    # On a loaded machine Redis can be slow. After a short timeout the service would stop using Redis and answer differently.
+    # On a loaded machine Redis can be slow. With a shorter timeout, the service would stop using Redis, and its answers would change.
     "REDIS_TIMEOUT_SECONDS": "5",
 }.items():
     os.environ.setdefault(_name, _value)
@@ -36,6 +36,6 @@ from tests.composed_keys import replace_generation  # noqa: E402
 replace_generation()
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", "identity.hashers.ImportedPasswordHasher"]
-# `foundation.failpoints` ends the process at the steps that a test has written to this directory.
+# `foundation.failpoints` kills the process at a step if a test has created a file with the name of this step in the directory.
 FAILPOINTS_DIR = os.environ.get("FAILPOINTS_DIR", "")
 CHECK_DATABASE_STRATEGY = False

@@ -1,6 +1,6 @@
 """The log browser: indexed searches, keyset pages, and a page for each event.
 
-This page shows the changes, and a command that resumes the stream.
+The page of an event shows its changes, and a command that reads the stream from this event on.
 """
 
 from __future__ import annotations

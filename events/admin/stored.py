@@ -62,7 +62,7 @@ class EventAdmin(NamesEntities, EventPage[Event]):
         return super().get_queryset(request).defer("body")
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # Within a tenant, the index by entity returns the rows in this order. The log browser shows the newest events first.
+        # Within a tenant, use the order of the index by entity, not the newest events first: the log browser already has that order.
         return ("tenant_id", "root", "pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[Event], term: str) -> models.QuerySet[Event] | None:
@@ -133,7 +133,8 @@ def pages_of_events(site: admin.AdminSite, request: HttpRequest, events: Iterabl
     """Return the URL of the page of each event, with one query for all events. If the account may see no page of an event, its URL is
     empty.
 
-    The log entry exists from the numbering of the event to its pruning. Before and after that time, the event has only its own page.
+    From the numbering of the event to its pruning, this is the page of its log entry. Before and after that time, the event has no log
+    entry, so it is the page of the event itself.
     """
     keys = [event.pk for event in events]
     may_see_log = request.user.has_perm(PERMISSION)

@@ -93,8 +93,8 @@ def met(walk: QuerySet[Any], further: Q) -> list[Any]:
 def _from(rows: QuerySet[Row], place: Place, moment: str) -> QuerySet[Row]:
     """Return the rows beyond the place.
 
-    An index serves the range of times. Another page has shown some of the rows with exactly the time of the place. The other condition
-    drops these rows.
+    Two conditions select these rows. The first is a range of times, which an index serves. The range includes the rows with exactly the
+    time of the place, and another page has already shown some of them. The second condition drops those.
     """
     beyond = "gt" if place.is_newer else "lt"
     within = {f"{moment}__{beyond}e": place.moment}

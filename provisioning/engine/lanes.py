@@ -7,7 +7,7 @@
     leased --put_off--> todo          the limit of requests is reached (not_before set); no attempt counts
     leased --give_back--> todo        claimed in advance (`claim_ahead`) and not run; no attempt counts
     leased --lease expires--> todo    the next claim stores a lost attempt
-    dead --requeue--> todo            redelivered; the claim supersedes it if a newer event was written
+    dead --requeue--> todo            redelivered; the next claim ends it as superseded if a newer event was written
 
 Every transition is one transaction, which locks the lane's row first. Only the owner of the token of an unexpired lease writes an outcome.
 No transaction is open while an action runs.
@@ -203,7 +203,7 @@ def _require_lease(claim: Claim) -> None:
 def _settle_and_take(claim: Claim, success: Success) -> Step:
     """Settle, delete the lane if it is empty, and claim the next delivery, in one round trip to the database.
 
-    Six round trips would cost more than the rest of a delivery, and so would a wait for the disk; therefore the commit is asynchronous.
+    Six round trips would cost more than the rest of a delivery. A wait for the disk would cost more, too, so the commit is asynchronous.
     If a crash of the database loses an outcome, the event is delivered again with the same event id (ADR 0030).
     """
     values = {

@@ -173,7 +173,7 @@ class UserSync:
         return delivered(reason, user_id=person.external_id, scim_id=found.id)
 
     def _adopt(self, document: Document, person: Person, conflict: Conflict) -> Result:
-        """Take over the resource with our user name, if the option allows it and the name is proven to be the user's."""
+        """Take over the account that already has the user's name, if the option allows it and the name is proven to be the user's."""
         if not self._options.adopt_on_conflict:
             raise conflict
         if not person.proves_name:

@@ -93,7 +93,7 @@ class _UserTurn:
     def _settled(self, user: LocalUser) -> Finding:
         """Repeat the write until the user does not change during it.
 
-        If the user changes, the event of the change may be delivered before our write.
+        If the user changes during a write, the event of the change may be delivered first. The write then sends older values.
         """
         self._run.keep_pace()
         found = finding = self._run.examiner.examine(user.document, user.position)

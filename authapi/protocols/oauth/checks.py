@@ -114,7 +114,7 @@ def refusal_of_repeated(repeated: frozenset[str], client: ClientFacts, *, has_au
     """Return the refusal of repeated parameters, None if none of them is refused.
 
     RFC 8707, 2 allows a repeated `resource`, but this service refuses it: a token is for one API. There is one exception: if
-    `reads_resource` is set and the request has an audience, `resource` has no effect, so it may be repeated.
+    `client.reads_resource` is set and the request has an audience, `resource` has no effect, so it may be repeated.
     """
     if client.reads_resource and _REPEATABLE in repeated:
         if not has_audience:

@@ -80,7 +80,7 @@ def demand_of(connection: Connection, sent: Sent, *, base: str) -> LogoutDemand:
 
 
 def demanded_sessions(connection: Connection, demand: LogoutDemand) -> list[Session]:
-    """Return the sessions that a logout request names, newest first. Raises `UpstreamFailed`."""
+    """Return the sessions that a logout request is to end, newest first. Raises `UpstreamFailed`."""
     rows = Session.objects.of(connection.tenant_id).filter(connection=connection).exclude(sealed_upstream="")
     rows = rows.select_related("user", "connection").order_by("-created_at")
     subject = demand.name_id.value

@@ -29,8 +29,8 @@ _EXPIRES_SOON = timedelta(days=14)
 # This warning comes earlier than the warning for credentials of clients, because the provider, another company, has to act.
 _PROVIDER_EXPIRES_SOON = timedelta(days=30)
 _CERTIFICATE_EXPIRES_SOON = timedelta(days=120)
-# A signing key is reported when its age exceeds the limit by this time. The scheduler rotates keys once a day, so a delay of one day is
-# normal.
+# A signing key is reported when its age exceeds the limit by more than this number of days. The scheduler rotates keys once a day, so a
+# delay of one day is normal.
 _ROTATION_LATE = timedelta(days=2)
 # Normally an event is numbered within milliseconds, and a change is recorded in the transaction that makes it. If an event or a mark waits
 # longer than these times, the page shows a problem.

@@ -107,7 +107,7 @@ def use_ciba_grant(provider: Provider) -> None:
 
 
 def use_exchange_grant(provider: Provider) -> None:
-    """As an API that has received a token, exchange this token for a token for the next API (RFC 8693)."""
+    """Act as an API that has received a token, and exchange it for a new token, which the next API accepts (RFC 8693)."""
     api(provider)
     following = create_api_resource(tenant_id=provider.tenant.pk, identifier=NEXT_API, scopes=[{"value": "read:things"}])
     settings = {"resource_server_identifier": API, "token_exchange": {"allow_any_profile_of_type": ["on_behalf_of_token_exchange"]}}
