@@ -69,7 +69,7 @@ NOT_WATCHED: Mapping[str, str] = {
     "provisioning.synchronizationrow": _IS_A_LOG,
 }
 # Rows of users. The audit log has no entries about changes that clients of the management interface make to these rows. There can be
-# thousands of such changes, and the event of each change names the client.
+# thousands of such changes, and the event of each change contains the client.
 OF_PEOPLE = frozenset(
     {
         "identity.user",

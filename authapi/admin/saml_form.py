@@ -1,4 +1,4 @@
-"""The form of the SAML add-on. It checks the values with the request body of the management interface, so that both have the same rules."""
+"""The form of the SAML add-on. It checks its values as the management interface checks a request body, so that both have the same rules."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ KINDS: dict[str, FactorKind] = {
 # The factors that a tenant can enable, by their names in the management interface, strongest first.
 FACTORS = (*(each.factor for each in KINDS.values()), RECOVERY_CODE)
 RECOVERY_METHODS = ("otp",)
-# A passkey that has verified its user proves possession, and in addition knowledge or inherence: two factors.
+# A passkey that has verified its user proves two factors: possession, and either knowledge or inherence.
 PASSKEY_METHODS = ("pop", "user", SECOND_FACTOR)
 
 

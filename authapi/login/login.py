@@ -127,13 +127,13 @@ class Login:
 
     @property
     def has_proven_mailbox(self) -> bool:
-        """Whether this browser has opened the mail of the invitation."""
+        """Whether this browser has opened the link in the mail of the invitation."""
         return self.invitation is not None and is_marked(self.invitation, read_cookie(self.http_request, INVITED))
 
     def may_sign_up(self, connection: Connection) -> bool:
         """Tell whether the user may create an account at this connection: the connection accepts sign-ups, or the user is invited.
 
-        For an invited user, the organization must accept sign-ups at the connection, or the browser must have opened the mail.
+        For an invited user, the organization must accept sign-ups at the connection, or the browser must have opened the link in the mail.
         """
         if takes_sign_ups(connection) or not self.invited_email:
             return takes_sign_ups(connection)
@@ -268,7 +268,7 @@ class Login:
         return offered_contexts(self.host.tenant_id)
 
     def _is_own(self, session: Session) -> bool:
-        """Tell whether the client may use this session. A client without single sign-on must already take part in the session."""
+        """Tell whether the client may use this session. If its single sign-on is off, it must already take part in the session."""
         return not self.client.settings.get("sso_disabled") or session.session_clients.filter(client=self.client).exists()
 
     def _is_usable(self, session: Session) -> bool:

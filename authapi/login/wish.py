@@ -87,7 +87,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Passage:
-    """A part of a sentence: words of the tenant, or a value from a client. Pages show values apart from words."""
+    """A part of a sentence: words of the tenant, or a value from a client. Pages highlight the values."""
 
     text: str
     is_value: bool = False

@@ -47,7 +47,7 @@ _GONE, _UNKNOWN = 410, 404
 
 @tenant_page("invitation_link", methods=("GET",))
 def open_invitation(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Mark that this browser opened the mail, and redirect to the application.
+    """Record in a cookie that this browser has opened the link in the mail, and redirect to the application.
 
     The link stays valid, because mail scanners also open links.
     """

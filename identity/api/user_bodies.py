@@ -14,7 +14,7 @@ CONNECTION_ID = RegexValidator(r"^con_[A-Za-z0-9]{16}\Z", "String does not match
 _PHONE_NUMBER = RegexValidator(r"^\+[0-9]{1,15}\Z", r"String does not match pattern ^\+[0-9]{1,15}$")
 _NO_SPACE = RegexValidator(r"^\S+\Z", "String must not hold white space")
 _PICTURE = URLValidator(schemes=["http", "https"], message="Object didn't pass validation for format strict-uri")
-# Members that request a message or name its template. They are not stored.
+# Members with which a caller requests a message or selects its texts. They are not stored.
 UNSTORED = ("verify_email", "verify_phone_number", "client_id")
 
 

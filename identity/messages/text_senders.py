@@ -20,7 +20,7 @@ TWILIO, GATEWAY = "twilio", "sms_gateway"
 
 
 def text_sender(tenant_id: str, connection: Connection | None = None) -> Sender:
-    """Return the sender of the connection, otherwise that of the tenant, otherwise that of the platform.
+    """Return the first sender that is set up: the sender of the connection, of the tenant, or of the platform.
 
     Raises `TextsNotConfigured`, or `MessageRefused` if a secret cannot be decrypted.
     """

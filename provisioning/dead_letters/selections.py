@@ -20,11 +20,10 @@ _MOMENTS = ("created_from", "created_to", "died_from", "died_to")
 
 @dataclass(frozen=True)
 class Selection:
-    """Conditions on dead letters of a stream; by default, they select open and acknowledged dead letters. The end of a time range is
-    excluded.
+    """Conditions on dead letters of a stream; by default, they select open and acknowledged dead letters.
 
-    `created_*` limits the time when the delivery was created, `died_*` the time when it became a dead letter. If `error_status` is 0, it
-    selects dead letters without an HTTP status.
+    `created_*` limits the time when the delivery was created. `died_*` limits the time when the delivery became a dead letter. The end of
+    each range is excluded. If `error_status` is 0, it selects dead letters without an HTTP status.
     """
 
     created_from: datetime | None = None

@@ -21,7 +21,7 @@ Graft = Mapping[str, CodeType]
 def graft_of(file: Path, original: str, changed: str) -> Graft | None:
     """Return the functions of `file` that differ between the two source texts.
 
-    Return None if the texts differ outside of functions, or not at all, or if `changed` cannot be compiled.
+    Return None if the texts are equal, if they differ outside of functions, or if `changed` cannot be compiled.
     """
     try:
         before, after = (dict(_parts(compile(text, str(file), "exec"))) for text in (original, changed))

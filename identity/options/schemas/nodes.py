@@ -103,7 +103,7 @@ def joined(shown: Mapping[str, Any], secrets: Mapping[Path, Any]) -> dict[str, A
 
 
 def is_kept(path: Path, *, shown: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
-    """Tell whether a change keeps a sealed value. `shown` has the options that the client could read, `sent` the new options.
+    """Tell whether a change keeps a sealed value. `shown` has the options that the client could read, and `sent` has the new options.
 
     The value is kept if the new options leave out its path. But if the client could read an enclosing object and leaves this object out,
     the object is removed with its secrets. The value is replaced in two cases: the new options have anything, even null, at its path; or
