@@ -133,8 +133,8 @@ def address_beside(authority: str, tenant_id: str) -> str:
     """Return the base URL of a tenant for the reader of a page at `authority`, the checked Host of the request.
 
     If the host belongs to the tenant, as `localhost` does on a developer's machine, the URL has this host: name servers may not know the
-    domain of the tenant. Otherwise the URL has the canonical domain. It also has the port of the page, if there is one: without a proxy,
-    the hosts of all tenants share this port.
+    domain of the tenant. Otherwise the URL has the canonical domain and, if there is one, the port of the page: without a
+    proxy, the hosts of all tenants share this port.
     """
     match = resolve_host(authority) if authority else None
     if match is not None and match.tenant_id == tenant_id:

@@ -122,7 +122,7 @@ class Login:
 
     @property
     def login_hint(self) -> str:
-        """The user name that forms show before the user types one."""
+        """The user name with which forms are filled in at first; empty if it is not known."""
         return self.invited_email or self.wish.login_hint
 
     @property

@@ -1,4 +1,4 @@
-"""Keyset pages of a log, newest first, in both directions. The queries do not count rows and skip no rows by number.
+"""Keyset pages of a log, newest first, in both directions. The queries count no rows and use no OFFSET.
 
 An index serves some conditions. All other conditions are checked row by row among at most `WALK` rows per page; if this limit ends the
 search, the page reports that it is partial. So the cost of a page does not grow with the log.

@@ -1,8 +1,8 @@
 """The lifecycle of a tenant: its states, their transitions, and which states permit new rows.
 
 active, suspended, draining   an operator switches between these states
--> deleting                   `tenant_deletion.start`: its hosts answer 403 at once; a job deletes all rows. Each
-                              deletion is an event, and the event streams deliver these events
+-> deleting                   `tenant_deletion.start`: the hosts of the tenant answer 403 at once; a job deletes all rows.
+                              Each deletion is an event, and the event streams deliver these events
 deleting -> suspended         `tenant_deletion.restore`, if nothing was deleted yet
 deleting -> deleted           the job is done; only the log and the deliveries remain, until `purge_after`
 deleted -> purged             `tenant_purge`: no row remains, its hosts are free, and its id is in `FormerTenant`

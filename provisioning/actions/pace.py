@@ -16,14 +16,14 @@ from provisioning.actions.setups import Setup
 from provisioning.runs.failures import NotSent, TransientFailure
 from provisioning.scim.options import rate_of
 
-# Longest wait in seconds, before the first request of a delivery and before later requests. The second limit is longer, because a
-# delivery that is put off after its first request would have to repeat earlier requests.
+# The longest wait in seconds: first before the first request of a delivery, then before each later request. The second limit is longer,
+# because a delivery that is put off after its first request would have to repeat earlier requests.
 _FIRST_PATIENCE_SECONDS = 0.25
 _PATIENCE_SECONDS = 4.0
 # Typical requests per delivery: a lookup and a write.
 _REQUESTS_OF_A_TURN = 2
-# A delivery is put off for at most this many seconds. Tokens may be available earlier than computed, because other deliveries may use
-# fewer tokens than are reserved for them.
+# A delivery is put off for at most this many seconds, even if its computed turn is later. Tokens may be available earlier than computed,
+# because other deliveries may use fewer tokens than are reserved for them.
 _FURTHEST_TURN_SECONDS = 600.0
 
 # The bucket has room for the tokens of one second, and for at least one token. The update locks the row, so two processes never take the

@@ -26,7 +26,7 @@ def database(committed_db: None) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def promoted(database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Identity]:
-    """The identity that the server reports in this test: timeline 10 of a cluster without rows."""
+    """The identity that the server reports in this test: timeline 10 of a cluster of which no timeline is stored."""
     shown = Identity("1", LATER)
     monkeypatch.setattr(timelines, "identity_of", lambda _: shown)
     yield shown

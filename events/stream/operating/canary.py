@@ -1,6 +1,6 @@
 """Canaries: test events that a client requests, sent to its own open streams to measure latency.
 
-A canary takes the same way as the hint of a real event: every process receives the canary, and a stream writes it after all earlier events.
+A canary is sent like the hint of a real event: every process receives the canary, and a stream writes it after all earlier events.
 No log contains a canary, so a canary has no position. Its frame contains the present offset of the stream, and no `id`.
 """
 
