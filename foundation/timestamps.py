@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def wire_time(moment: datetime) -> str:
-    """Return the time in UTC with milliseconds, truncated instead of rounded, and `Z`; refuses a naive time."""
+    """Return the time in UTC with `Z` and milliseconds, which are truncated and not rounded. Raises `ValueError` without a time zone."""
     if moment.tzinfo is None:
         raise ValueError("A time on the wire needs a time zone.")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

@@ -195,7 +195,7 @@ def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str
 
 
 def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
-    """End the sessions of a user in the transaction that deletes the user. A cascade alone would not notify the participants."""
+    """End the sessions of a user in the transaction that deletes the user. A cascade would notify no participant."""
     end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=Initiator.ACCOUNT_DELETED)
 
 

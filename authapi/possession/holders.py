@@ -36,7 +36,7 @@ class NotHeld(TokenRefused):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the challenge and the nonce for the next proof."""
+        """Return the headers of the refusal: the challenge, and the nonce for the client's next proof."""
         algorithms = f', algs="{" ".join(ALGORITHMS)}"' if self._scheme == "DPoP" else ""
         challenge = f'{self._scheme} error="{self.error}", error_description="{self.message}"{algorithms}'
         return {"WWW-Authenticate": challenge, **({NONCE_HEADER: self._nonce} if self._nonce else {})}

@@ -67,8 +67,8 @@ def _posted(request: HttpRequest, host: HostMatch) -> HttpResponse:
             raise RequestRefused(LoginCase.REQUEST_EXPIRED)
         return _unasked(request, host, sent)
     if not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
-        # Without TLS, browsers do not send the cookie of this service with a form that another site posts. So let a page of this host post
-        # the form again.
+        # Without TLS, browsers do not send the cookie of this service with a form that another site posts. So answer with a page of this
+        # host that posts the same form again.
         return post_form(request, address_of_callback(request, host), {**sent, POSTED_AGAIN: "1"})
     row, asked = answered_request(request, host, state)
     if _SAML in sent:

@@ -13,13 +13,13 @@ WIDTH, HEIGHT = 240, 64
 _GAP = 2
 # Minimum height or length of a bar whose count is not zero, so that such a bar stays visible.
 _LEAST = 1.5
-# The possible first digits of the end of an axis. For each of them, half of the end also has few digits.
+# An axis ends at one of these numbers times a power of ten. Half of such an end, which the axis also shows, has few digits, too.
 _ENDS = (1, 2, 4, 6, 8, 10)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar. `url` links to the rows that the bar counts. `text` is shown instead of the count."""
+    """One bar. `url` links to the counted rows. If `text` is set, it is shown instead of the count."""
 
     label: str
     count: float

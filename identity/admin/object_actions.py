@@ -221,7 +221,7 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
                 "object_actions": self.buttons_of(request, row),
                 "primary_action": self.primary_of(row),
                 "has_history": self.has_history,
-                # The button at the form deletes the row, too, but the other tabs do not show the form.
+                # With tabs, the head of the page needs a link that deletes the row: only one tab shows the form with the delete button.
                 "delete_url": self._delete_address(request, row) if tabs else "",
                 "tabs": tabs,
                 "is_form_shown": is_first,

@@ -2,7 +2,7 @@
 
 Pure.
 
-Each form names the strategy to use instead.
+Each form recommends a strategy with which the users can log in.
 
 Tenants import such connections from other services. The users, groups and events of these connections work as usual.
 """

@@ -223,7 +223,7 @@ def _settle_and_take(claim: Claim, success: Success) -> Step:
 
 
 def _claim_unusual(claim: Claim, taken: lane_rows.Taken) -> Claim | None:
-    """Find the next claim after `SETTLE_AND_TAKE` has locked a lane but has claimed no delivery.
+    """Find the next claim in the case that `SETTLE_AND_TAKE` has locked a lane without claiming a delivery.
 
     This happens if the delivery must not run, or if the stream is held or disabled.
     """

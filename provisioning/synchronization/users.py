@@ -44,7 +44,7 @@ def examine_users(run: Run) -> None:
 class _UserTurn:
     """Findings since the last save. Consecutive failures that the server has caused are kept separately.
 
-    If these failures stop the job, they are dropped, and their users are examined again when the job is resumed.
+    If these failures stop the job, they are not saved, and their users are examined again when the job is resumed.
     """
 
     def __init__(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Waits for other processes by polling until a deadline instead of sleeping."""
+"""Waits for other processes: checks a condition repeatedly until it is true or a deadline has passed."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from tests.conformance.openid.relying_party import RelyingParty, new_party
 from tests.depth import IS_DEEP, sample
 
 _MODULES = {name_of_test(module): module for module in ids()}
-# The number of variants in which each module runs in a normal run. Modules run in different variants, so each variant is tested with many
-# modules.
+# The number of variants in which a normal run tests each module. Different modules get different variants, so each variant is tested with
+# many modules.
 _USUAL = 1
 
 
