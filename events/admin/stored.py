@@ -62,7 +62,7 @@ class EventAdmin(NamesEntities, EventPage[Event]):
         return super().get_queryset(request).defer("body")
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # Within a tenant, use the order of the index by entity, not the newest events first: the log browser already has that order.
+        # Within a tenant, sort in the order of the index by entity. The log browser is the page that shows the newest events first.
         return ("tenant_id", "root", "pk") if self.is_bound(request) else ("-pk",)
 
     def found_by_index(self, request: HttpRequest, rows: models.QuerySet[Event], term: str) -> models.QuerySet[Event] | None:

@@ -16,8 +16,8 @@ from provisioning.actions.setups import Setup
 from provisioning.runs.failures import NotSent, TransientFailure
 from provisioning.scim.options import rate_of
 
-# The longest wait in seconds: first before the first request of a delivery, then before each later request. The second limit is longer,
-# because a delivery that is put off after its first request would have to repeat earlier requests.
+# The longest waits in seconds: one before the first request of a delivery, the other before each later request. The wait before a later
+# request may be longer, because a delivery that is put off at that point would have to repeat the earlier requests.
 _FIRST_PATIENCE_SECONDS = 0.25
 _PATIENCE_SECONDS = 4.0
 # Typical requests per delivery: a lookup and a write.

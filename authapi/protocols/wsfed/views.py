@@ -88,7 +88,7 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
 
 
 def _client(host: HostMatch, client_id: str, realm: str) -> Client:
-    """Return the client in the URL, otherwise the client whose id or alias is in the realm. Raises `RequestRefused`."""
+    """Return the client in the URL, otherwise the client whose id is in the realm or whose alias is the realm. Raises `RequestRefused`."""
     named = client_id or client_realm(realm)
     rows = Client.objects.of(host.tenant_id).filter(revoked_at=None)
     found = rows.filter(client_id=named[:64]).first() if named else None
