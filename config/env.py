@@ -201,7 +201,7 @@ def keys(name: str, default: str, effect: str) -> dict[str, str]:
 
 
 def _register(name: str, kind: str, default: str, effect: str, allowed: str = "") -> None:
-    # The settings modules are read first. Another module that reads the same variable later must not replace the entry.
+    # The settings modules are read first. If another module reads the same variable later, the entry of the settings modules must stay.
     SETTINGS.setdefault(name, Setting(name, kind, default, effect, allowed))
 
 

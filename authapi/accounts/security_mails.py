@@ -33,7 +33,7 @@ LINK_LIFE = timedelta(hours=24)
 @step_of(Job.Type.LEAKED_PASSWORD_EMAIL)
 @step_of(Job.Type.NEW_DEVICE_EMAIL)
 def ask_for_mail(job: Job) -> bool:
-    """Mark the mail as due. Return False if the mail is already due, or if no user with an email address exists any more."""
+    """Mark the mail as due. Return False if the mail is already due, or if the user has no email address or was deleted."""
     if "recipient" in job.summary or _recipient(job) is None:
         return False
     job.summary["recipient"] = "found"

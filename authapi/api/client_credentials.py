@@ -31,7 +31,7 @@ COMPONENTS: dict[str, Schema] = {"ClientCredential": {"type": "object", "propert
 
 
 class ClientCredentialEndpoint(Endpoint):
-    """Keys and certificates that authenticate a client instead of a secret.
+    """Keys and certificates with which a client authenticates, instead of with a secret.
 
     A credential has no effect until a setting of the client names its id.
     """

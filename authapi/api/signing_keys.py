@@ -24,7 +24,7 @@ _NO_KEY = "The signing key does not exist."
 _ORDER = (SigningKey.State.CURRENT, SigningKey.State.NEXT, SigningKey.State.PREVIOUS)
 _NAMED: Schema = {"type": "object", "required": ["kid", "cert"], "properties": {"kid": TEXT, "cert": TEXT, "revoked_at": TIME}}
 COMPONENTS: dict[str, Schema] = {
-    # No member is required, because `fields` may leave out any.
+    # No member is required, because the parameter `fields` may leave out any member.
     "SigningKey": {
         "type": "object",
         "properties": {

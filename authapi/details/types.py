@@ -25,7 +25,8 @@ _COMBINING = ("allOf", "anyOf", "oneOf", "if", "patternProperties")
 class DetailType:
     """A type of authorization details. Without a schema, the type accepts every object.
 
-    Without a title, the consent page shows the name of the type. Below the sentence, it shows the members that the sentence omits.
+    Without a title, the consent page shows the name of the type. For each object, the page shows the sentence of the type and, below it,
+    the members that the sentence omits.
     """
 
     name: str

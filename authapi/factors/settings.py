@@ -23,7 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "remembered_days": 30,
     # Connections have their own setting (`authapi.factors.passkey_options`).
     "passkeys": False,
-    # Offers to create a passkey after a login with a password.
+    # Whether a page offers to create a passkey after a login with a password.
     "offers_passkeys": True,
 }
 

@@ -90,8 +90,8 @@ def check_organization(request: TokenRequest, client: Client) -> None:
 def check_entitlement(request: TokenRequest, client: Client) -> None:
     """Raise `RequestRefused` if the client may not get the requested tokens for any user, or if a required key or certificate is missing.
 
-    Call it before the user logs in. A request that is refused here causes no password hash, uses up no code, and writes no line to the
-    sign-in log.
+    Call this function before the user logs in. A request that is refused here causes no password hash, uses up no code, and writes no line
+    to the sign-in log.
     """
     asked = user_entitlement(host=request.host, client=client, user=None, audience=audience_of(request), scope=request.text("scope"))
     bound_to(binding(request), client=client, resource=asked.resource)

@@ -1,8 +1,8 @@
 """The mark of a browser in which a login was completed: a signed cookie.
 
 All browsers of an account share one rate limit, separate from the rate limits of IP addresses. The signed mark contains a keyed digest of
-the account. A random mark for each login would give one account an unlimited number of rate limits. A mark that another tenant signed is
-ignored.
+the account. If each login set a random mark instead, one account could get an unlimited number of rate limits. A mark that another tenant
+signed is ignored.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class Target:
 
 
 class _Registry(JWSRegistry):
-    # In characters. This limit is higher than the default of joserfc, because the header of a proof contains the key, which may be an RSA
-    # key of 4096 bits.
+    # The maximum length of a header, in characters. This limit is higher than the default of joserfc, because the header of a proof
+    # contains the key, which may be an RSA key of 4096 bits.
     max_header_length = 2048
 
 

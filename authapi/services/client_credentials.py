@@ -78,7 +78,7 @@ def change_credential(*, tenant_id: str, client_id: str, credential_id: str, exp
 
 @unit_of_work
 def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Client:
-    """Use a credential for authentication, in addition to a credential of its kind that is already in use. The client's secret then no
+    """Use a credential for authentication. If another credential of the same kind is in use, it stays in use. The client's secret then no
     longer works.
 
     Raises `NotFound`, `Invalid`, or `Conflict` if two credentials are already in use.

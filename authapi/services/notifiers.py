@@ -42,8 +42,8 @@ def target_of(tenant_id: str) -> Target | None:
 def take_notifier(row: TenantSettings, change: Mapping[str, Any] | None) -> dict[str, str] | None:
     """Apply a change of the notifier; return the settings to store, without the secret, which the row stores sealed.
 
-    Omitted members stay. None restores the default and deletes the secret. Raises `Invalid`, also for a new URL without the secret: a
-    caller that cannot read the stored secret must not make the service use it at another URL.
+    Members that the change omits stay. If the change is None, the notifier gets its default, and the secret is deleted. Raises `Invalid`,
+    also for a new URL without the secret: a caller that cannot read the stored secret must not make the service use it at another URL.
     """
     if change is None:
         row.seal(SECRET, "")

@@ -17,10 +17,10 @@ MAX_TOKEN_CHARACTERS = 16_384
 # How far the clock of another process may be ahead.
 LEEWAY_SECONDS = 60
 MANAGEMENT_PATH = "api/v2/"
-# The claim with the version of the client when the token was issued. A change of the client's secret, authentication method, grant types or
-# client grants raises the version, and so does a revocation of the client. A token with an older version is invalid.
+# The claim with the version that the client had when the token was issued. A change of the client's secret, authentication method, grant
+# types or client grants raises the version, and so does a revocation of the client. A token with an older version is invalid.
 VERSION_CLAIM = "client_version"
-# Dialects whose names have this ending also list the granted scopes in `permissions`.
+# Tokens of a dialect whose name has this ending also list the granted scopes in `permissions`.
 _WITH_PERMISSIONS = "_authz"
 # Algorithms of access tokens that this service accepts.
 VERIFIED_ALGORITHMS = ("RS256", "PS256", "RS512")
@@ -71,9 +71,9 @@ class AccessTokenClaims:
 class TokenOrder:
     """Everything that decides the contents of one access token.
 
-    `userinfo` is the URL of `/userinfo` if the token is also valid at `/userinfo`. In dialects with a claim `permissions`, the claim
-    contains the member `permissions`; if this member is None, the claim contains the scopes. `organization` contains the claims of the
-    organization through which the user logged in.
+    `userinfo` is the URL of `/userinfo` if the token is also valid at `/userinfo`. If the dialect has a claim `permissions`, the claim
+    contains the field `permissions`, or the scopes if this field is None. `organization` contains the claims of the organization through
+    which the user logged in.
     """
 
     issuer: str

@@ -55,7 +55,7 @@ def databases() -> dict[str, int]:
 def _of_each(pids: list[int]) -> dict[int, float]:
     taken = {}
     for pid in pids:
-        # Skips a process that ends before its file is read.
+        # Skip a process that ends before its file is read.
         with suppress(OSError):
             taken[pid] = processor_seconds([pid])
     return taken

@@ -56,5 +56,6 @@ class Console:
         try:
             print(text, file=self._stream, flush=True)
         except OSError:
-            # A write to a closed terminal fails. This must not end the launcher: SIGHUP, which the terminal also causes, stops it in order.
+            # A write to a closed terminal fails. This failure must not end the launcher: closing the terminal also causes SIGHUP, which
+            # stops the launcher in order.
             return

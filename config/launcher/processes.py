@@ -24,7 +24,8 @@ def _always() -> bool:
 
 @dataclass(frozen=True)
 class Program:
-    """A program to run. Its process receives `stop_signal` when the launcher stops it, and also when the launcher ends before it."""
+    """A program to run. The launcher stops its process with `stop_signal`. The process also receives this signal if the launcher ends
+    first."""
 
     name: str
     command: tuple[str, ...]

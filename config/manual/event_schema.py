@@ -15,7 +15,7 @@ _JSON_WORDS = {"string": "text", "boolean": "true or false", "integer": "whole n
 
 
 def schema_document() -> str:
-    """Return the data of every type as definitions of one JSON Schema document, by the name of the type."""
+    """Return a JSON Schema document with a definition of the data of every event type, by the name of the type."""
     document: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Data of events",

@@ -14,7 +14,7 @@ from foundation.tracing import spans as tracing
 
 logger = logging.getLogger(__name__)
 
-# The maximum number of spans of one step. An import records thousands of events in one trace, too many for the readers of traces.
+# The maximum number of spans of one step. An import records thousands of events in one trace, too many for the programs that show traces.
 _MOST = 200
 _TRACED = """
 SELECT e.event_id, e.type, e.trace, l.position FROM events_logentry l JOIN events_event e ON e.id = l.event_id

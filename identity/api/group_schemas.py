@@ -12,7 +12,7 @@ GROUP = reference("Group")
 TAKEN_GROUPS = taken_list("groups", GROUP)
 MEMBERS = taken_list("members", reference("GroupMember"))
 COMPONENTS: dict[str, Schema] = {
-    # No member is required, because `fields` can leave out any of them.
+    # No member is required, because the parameter `fields` can leave out any member.
     "Group": {"type": "object", "properties": shapes.GROUP.properties},
     "GroupMember": {"type": "object", "properties": shapes.GROUP_MEMBER.properties},
 }

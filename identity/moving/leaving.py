@@ -73,7 +73,7 @@ def _require_removable(tenant_id: str) -> str:
 
 
 def _remove_entries(tenant_id: str) -> int:
-    """Delete a chunk of the imported entries. Keeps entries from a time when the tenant was here before: they have other keys."""
+    """Delete a chunk of the imported entries. If the tenant was here before, its entries from that time stay: they have other keys."""
     table = AuditEntry._meta.db_table
     move = TenantMove.objects.filter(pk=tenant_id).first()
     if move is None or table not in move.offsets:

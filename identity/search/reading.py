@@ -21,7 +21,7 @@ WALK = 3_000
 _FREQUENT = 100
 # Maximum length of a walk that counts. If the walk had to be longer, a count with the condition's own index would be faster.
 _COUNT_WALK = 20_000
-# Maximum length of a walk as a multiple of its estimate. At this length, the walk stops, and the matches are collected instead.
+# Maximum length of a walk, as a multiple of its estimated length. At this length, the walk stops, and the matches are collected instead.
 _MARGIN = 4
 
 Rows = QuerySet[Any, Any]
@@ -98,7 +98,8 @@ class SearchReading:
         return self._collected(rows, order, start, size)
 
     def _walked(self, rows: Rows, order: ListOrder, *, walk: int, size: int) -> tuple[list[tuple[Any, int]], bool]:
-        """Return matching keys among the first `walk` rows, each with its position in the walk, and whether no further rows exist.
+        """Return two values: the matching keys among the first `walk` rows, each with its position in the walk; and whether there are no
+        further rows.
 
         The condition is checked outside the limited inner statement, so the planner cannot replace the walk by a plan for the condition.
         """

@@ -29,7 +29,7 @@ from identity.services.jobs import send_after_commit, step_of
 
 logger = logging.getLogger(__name__)
 
-# Staff cannot review more rows than this, and their keys would fill the table of jobs.
+# The maximum number of rows of a job. Staff could not review more rows, and the keys of more rows would fill the table of jobs.
 MOST_ROWS = 1_000_000
 _KEYS_PER_CHUNK = 1000
 _CHUNK_CHARACTERS = 256 * 1024
@@ -126,7 +126,7 @@ def _act_on_some(job: Job, act: BulkAct, numbered: list[tuple[int, str]]) -> Cou
 
 
 def _act_on_one(job: Job, act: BulkAct, number: int, row: models.Model | None, *, failed: int) -> str:
-    """Do the act on one row; a failure is rolled back for this row alone. Returns the count to increment."""
+    """Do the act on one row; a failure rolls back only this row. Returns the name of the count to increment."""
     if row is None:
         return "gone"
     # A deleted row loses its key, so read the key before the act.

@@ -1,4 +1,4 @@
-"""Stores the capabilities of an action's server in the row of the action. Checks of the server find these capabilities."""
+"""Stores the capabilities of an action's server in the row of the action. Each capability is the result of a check of the server."""
 
 from __future__ import annotations
 

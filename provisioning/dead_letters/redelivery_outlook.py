@@ -56,7 +56,7 @@ class Outlook:
 
     @property
     def sentence_about_force(self) -> str:
-        """What force would change; empty if force would change nothing."""
+        """What a redelivery with force would change; empty if it would change nothing."""
         unsent = self.blocked + self.superseded
         if not unsent:
             return ""

@@ -1,4 +1,4 @@
-"""Third-party SAML partners in separate processes. The test sends a command, and the driver a response, each as one line of JSON."""
+"""Third-party SAML partners in separate processes. The test sends a command, and the driver sends a response. Each is one line of JSON."""
 
 from __future__ import annotations
 

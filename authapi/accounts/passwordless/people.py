@@ -41,8 +41,8 @@ def new_user_at(connection: Connection, address: Address) -> User:
 
 
 def mark_proven(user: User, connection: Connection, address: Address) -> User:
-    """If the proven address is that of the primary identity, mark it as verified, and record the event. The address of a linked identity is
-    not marked."""
+    """If the proven address belongs to the primary identity of the user, mark the address as verified, and record the event. The address of
+    a linked identity is not marked."""
     is_primary = user.connection_id == connection.pk and (getattr(user, address.field) or "").lower() == address.value
     if not is_primary or getattr(user, address.proof_field):
         return user

@@ -21,8 +21,8 @@ _CHANGED, _FAILED = "scp", "fcp"
 
 @dataclass(frozen=True)
 class PasswordChange:
-    """The result. A refusal is returned, not raised: an exception would roll back the count of failures. `cookie` is the session's new
-    cookie."""
+    """The result of `change_password`. A refusal is returned, not raised: an exception would roll back the count of failures. `cookie` is
+    the session's new cookie."""
 
     cookie: str = ""
     is_wrong: bool = False

@@ -20,8 +20,8 @@ from foundation.admin.list_filters import worded
 from identity.admin.service_admin import ServiceAdmin
 from identity.admin.service_form import ServiceForm
 
-# The pages of clients and of APIs open the form of a grant, with the key of the client or API in a query parameter. This table has the
-# parameter for each of the two models: its name is the name of the form field that it fills in.
+# The pages of clients and of APIs open the form of a grant, with the key of the client or API in a query parameter. This table has the name
+# of the parameter for each of the two models. The form field that the parameter fills in has the same name.
 _PARAMETERS = {"client": "client", "apiresource": "api_resource"}
 _SUBJECTS_IN_WORDS = {"client": "The application itself", "user": "Users of the application"}
 _USES = (
@@ -79,7 +79,7 @@ class ClientGrantForm(ServiceForm):
             self.initial = {**self.initial, **own}
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns that are passed to the service."""
+        """Return the new values of the columns that the user has changed in the form."""
         values, changed = self.cleaned_data, set(self.changed_data)
         found = {name: values[name] for name in ("scopes", "allows_all_scopes") if name in changed}
         settings = {name: values[name] or None for name in _GRANT_SETTINGS if name in changed}

@@ -30,7 +30,8 @@ from identity.api.lookups import organization_at
 from identity.factors.user_factors import remove_factor
 from identity.models import EnrolledFactor
 
-# Factors that this service does not have, because they need another vendor or an app. Deployment tools read and send back their values.
+# Factors that this service does not have, because they need another vendor or an app. Deployment tools read the values of these factors and
+# send the values back.
 _NOT_HERE = ("push-notification", "duo")
 # The names of all factors, in the order of the upstream system, because clients expect this order.
 NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")
@@ -129,7 +130,7 @@ class GuardianEnrollmentEndpoint(Endpoint):
 
 
 class SecondFactorsEndpoint(Endpoint):
-    """All settings of second factors and passkeys. Only this service has this endpoint."""
+    """All settings of second factors and passkeys. The upstream system does not have this endpoint."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation("get_second_factors", "Read the settings of second factors and passkeys", _READ, 200, SECOND_FACTORS),
@@ -152,8 +153,8 @@ class SecondFactorsEndpoint(Endpoint):
 
 
 class OrganizationSecondFactorsEndpoint(Endpoint):
-    """The policy of an organization for second factors, in addition to the policies of the tenant and the application. Only this
-    service has this endpoint.
+    """The policy of an organization for second factors, in addition to the policies of the tenant and the application. The upstream system
+    does not have this endpoint.
     """
 
     operations: ClassVar[dict[str, Operation]] = {

@@ -34,7 +34,7 @@ KEYS = (WEBAUTHN_PLATFORM, WEBAUTHN_ROAMING)
 class Way:
     """One way to prove a factor.
 
-    `name` is the kind of factor. For phones and email addresses, of which a user may have several, `name` is the device.
+    A user may have several phones and email addresses, so for these factors `name` is the device. For other factors, `name` is the kind.
     """
 
     name: str
@@ -115,8 +115,8 @@ def prover_of(login: Login, session: Session) -> Prover:
 
 
 def whereabouts_of(http_request: HttpRequest, user: User) -> Whereabouts:
-    """Return the IP address, the known browser and the user agent that send a user's proofs. The rate limits count by IP address and by
-    browser."""
+    """Return where the proofs of a user come from: the IP address, the known browser and the user agent. The rate limits count by IP
+    address and by browser."""
     known = known_browser(user.tenant_id, http_request.headers.get("Cookie", ""))
     browser = known if is_known_to(user, known) else None
     return Whereabouts(address_of(http_request), browser=browser, user_agent=user_agent_of(http_request))

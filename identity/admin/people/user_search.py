@@ -28,7 +28,7 @@ def is_query(term: str) -> bool:
 def found_by_query(request: HttpRequest, rows: QuerySet[User], term: str, *, only_indexed: bool = False) -> QuerySet[User] | None:
     """Return the users that match a query. An error in the query is shown as a message, and the result is empty.
 
-    With `only_indexed`, returns None for a query without a suitable index, because the database would read its rows one by one.
+    With `only_indexed`, returns None for a query without a suitable index: for such a query, the database would read all rows one by one.
     """
     tenant_id = tenant_in_scope(request)
     if tenant_id is None:

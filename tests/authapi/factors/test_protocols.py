@@ -34,7 +34,7 @@ ASKS, SETS_UP = "Confirm that it is you", "Protect your account"
 def test_a_requested_context_is_proven_and_is_in_the_id_token(login: Asking) -> None:
     set_factors(login.tenant, "otp")
     walk = Walk(login)
-    # The policy requires no factor from a user who has no factor. Only a request of the client requires a factor.
+    # The policy requires no factor from a user who has no factor. So here only the request of the client requires a factor.
     assert "code" in walk.to_second().answer
     essential = json.dumps({"id_token": {"acr": {"essential": True, "values": [MFA]}}})
     assert SETS_UP in walk.again(acr_values=MFA).text

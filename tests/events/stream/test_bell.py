@@ -1,4 +1,4 @@
-"""`Bell.ring` wakes the waiting task. A task that begins to wait later continues at once, until `Bell.clear`."""
+"""`Bell.ring` wakes the waiting task. After the call, a task that begins to wait continues at once, until `Bell.clear` is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Runs and dry runs that provision one user on demand. A dry run shows the changes of a run. A run never overtakes waiting deliveries."""
+"""Runs and dry runs that provision one user on demand. A dry run shows the changes that a run would make. A run never overtakes waiting
+deliveries."""
 
 from __future__ import annotations
 
