@@ -58,7 +58,7 @@ _SILENT_SUCCESS, _SILENT_FAILURE = "ssa", "fsa"
 
 @dataclass(frozen=True)
 class ProvenUser:
-    """A user who has just logged in, with the connection and the methods.
+    """A user who has just logged in. Also contains the connection and the methods of this login.
 
     `upstream` is the data that a federated logout needs after a login at a provider. `identifier` is the name that the user typed; a cookie
     keeps it for the next login.
@@ -293,7 +293,7 @@ def _answer(login: Login) -> HttpResponse:
     elif organizations.usage_of(login.client) == "require":
         raise RequestRefused(LoginCase.ORGANIZATION_REQUIRED)
     complete = CompleteLogin(session, login.organization, login.terms(session.user))
-    # The answer may be a page with a form that posts itself.
+    # The answer may be a page whose form posts itself to the client. The texts of this page have the language of the login.
     with speaking(login.language):
         answer = login.protocol.answer(login.http_request, login.request, complete)
     _note_silent(login)

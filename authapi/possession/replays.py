@@ -1,10 +1,10 @@
 """Used DPoP proofs: recorded in Redis, or in PostgreSQL while Redis is unavailable.
 
-Each of these two stores of used proofs has its own generation of nonces. If a proof was recorded in the store that is not in use now, the
-proof has a nonce of the generation of that store, or no nonce. So the proof is refused. To refuse proofs without a nonce, the service
-requires a nonce in every proof while PostgreSQL is in use, and for two and a half minutes after a generation of Redis has begun. A
-restarted Redis server and a promoted replica may lack the latest records, so a generation belongs to one run of one server. Decision:
-docs/adr/0125.
+Each of these two stores of used proofs has its own generation of nonces. A proof that was recorded in the store that is not in use now must
+not be accepted again. If it has a nonce, the nonce is of the generation of that store, so the proof is refused. If it has no nonce, it is
+refused, too: the service requires a nonce in every proof while PostgreSQL is in use, and for two and a half minutes after a generation of
+Redis has begun. A restarted Redis server and a promoted replica may lack the latest records, so a generation belongs to one run of one
+server. Decision: docs/adr/0125.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFoun
 from identity.services.saving import validated_save
 
 MOST_PER_CLIENT = 10
-# Two credentials: the credential in use, and its replacement.
+# The maximum number of credentials in use at one time: a credential, and its replacement.
 MOST_PER_METHOD = 2
 _SHORTEST_KEY_BITS = 2048
 _LONGEST_KEY_BITS = 4096

@@ -14,7 +14,7 @@ from uuid import UUID
 from authapi.tokens.asked import DETAILS, USERINFO_CLAIMS
 
 MAX_TOKEN_CHARACTERS = 16_384
-# How far the clock of another process may be ahead.
+# How far the clock of the process that issued a token may be ahead, in seconds.
 LEEWAY_SECONDS = 60
 MANAGEMENT_PATH = "api/v2/"
 # The claim with the version that the client had when the token was issued. A change of the client's secret, authentication method, grant

@@ -33,7 +33,8 @@ _LONGER = 5
 # Maximum of the required interval, in seconds. A client that misses a `slow_down` answer keeps polling too early, and each early poll makes
 # the required interval longer.
 _LONGEST_INTERVAL = 60
-# A device may send two polls with the required interval, and they may arrive with a shorter interval. This difference is tolerated.
+# A device may send two polls with the required interval, and they may arrive with a shorter interval. A difference of up to this time is
+# tolerated.
 _JITTER = timedelta(seconds=1)
 _DRAWS = 5
 _LONGEST_AGENT = 500

@@ -29,8 +29,8 @@ _SECONDS = 5.0
 _SHORTEST, _LONGEST = timedelta(hours=1), timedelta(days=1)
 # The time for which one process may fetch a document before another process may fetch it.
 _LEASE = timedelta(seconds=15)
-# The shortest interval between two fetches for unknown keys. Otherwise each message with a forged signature would cause a request to the
-# provider.
+# The shortest interval between two fetches for unknown keys. Without this limit, each message with a forged signature would cause a request
+# to the provider.
 _UNKNOWN_KEY = timedelta(seconds=60)
 _AFTER_FAILURE = timedelta(hours=1)
 _CLAIM = """

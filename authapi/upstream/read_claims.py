@@ -17,7 +17,7 @@ from authapi.upstream.sent_claims import ALWAYS_KEPT, NAME_ID, printable
 from authapi.upstream.wsfed import login as wsfed_login
 from identity.models import Connection
 
-# The names in an expression. The names of functions match, too: a claim with the name of a function is treated like a claim that is read.
+# The names in an expression. The names of functions match, too, so a claim that has the name of a function counts as read.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\"[^\"]+\"")
 
 

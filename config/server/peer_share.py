@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 60.0
 LARGEST_SHARE = 0.9
-# With fewer requests per minute, it is normal that one client makes most of them.
+# The minimum number of requests in a minute for a warning. With fewer requests, it is normal that one client makes most of them.
 _FEWEST = 1000
 _SHARE = Gauge(
     "request_peer_share",

@@ -73,7 +73,7 @@ class Facts:
 
 
 class BreachList:
-    """An open list. If another file replaces the list, its readers can finish; the file is closed after the last reader."""
+    """An open list. If another file replaces it, searches in the old file can finish; the old file is closed after the last of them."""
 
     def __init__(self, path: Path) -> None:
         """Open the file. Raises `ListUnreadable`, and `OSError` if the file cannot be opened."""

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 
-# Rows of the first walk: a few milliseconds, and all users of most tenants.
+# Number of rows of the first walk. The walk takes a few milliseconds, and contains all users of most tenants.
 WALK = 3_000
 # A condition is frequent if at least one in this number of walked rows matches. For a frequent condition the walk continues. For a
 # rarer condition the matches are collected.

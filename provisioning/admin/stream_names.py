@@ -51,7 +51,7 @@ def stream_cells(site: admin.AdminSite, request: HttpRequest, *, tenant_id: str,
 class NamesStreams:
     """Adds the column `stream` to an admin class whose rows have a `stream_id`, with one query per page of a list."""
 
-    # The heading of a row's page. The braces are replaced by the name of the stream. If empty, the page has the usual heading.
+    # The heading of a row's page. The name of the stream replaces the braces. If this text is empty, the page has the usual heading.
     stream_heading = ""
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:

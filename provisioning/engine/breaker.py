@@ -30,7 +30,7 @@ _AGAINST_DESTINATION = frozenset({FailureClass.TRANSIENT.value, FailureClass.CON
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 
-# The failed attempt has written this row in the same transaction.
+# Reads what the failed attempt has written in the same transaction.
 _NOTED = "SELECT error_status, error_message FROM provisioning_delivery WHERE id = %s"
 # A success resets only `failures` and `keys` (see `delivery_rows`). The counters of 401 and 403 are ignored while `failures` is 0. An
 # answer with a status other than 401 resets the counter of 401. An answer with a status other than 403 resets the counter of 403. A request
@@ -159,7 +159,7 @@ def catches(delivery_id: int) -> bool:
 
 
 def is_forbidden(*, stream_id: str, tenant_id: str) -> bool:
-    """Tell whether the stream is enabled and not held, and whether the last answers of its destination were 403."""
+    """Tell whether the stream is enabled, is not held, and got 403 as the last answers of its destination."""
     return fetch_one(_IS_FORBIDDEN, [stream_id, tenant_id]) is not None
 
 

@@ -18,7 +18,7 @@ def confirm_links(*, tenant_id: str, link_ids: Iterable[int]) -> int:
     """
     with transaction.atomic():
         waiting = AccountLink.objects.filter(UNCONFIRMED, tenant_id=tenant_id, pk__in=list(link_ids)).order_by("pk")
-        # Several rows, possibly of several tenants, can be suspects of one account, so row locks do not prevent concurrent confirmations.
+        # Several suspects, even of several tenants, can name the same account, so locks of rows do not prevent concurrent confirmations.
         lock_names(f"account:{link.server}:{link.remote_id}" for link in waiting)
         return sum(_confirm(link) for link in waiting)
 

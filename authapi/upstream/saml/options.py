@@ -37,7 +37,7 @@ FIELDS = (
 _LONGEST_ADDRESS = 2048
 _LONGEST_NAME = 500
 _LONGEST_ENTITY_ID = 1024
-# SAML Metadata 2.0 sets no limit. Documents of federations have megabytes; a document of one provider has some KiB.
+# SAML Metadata 2.0 sets no limit. The document of a federation has megabytes; the document of one provider has some KiB.
 MOST_METADATA_CHARACTERS = 512 * 1024
 _ADDRESSES = ("signInEndpoint", "signOutEndpoint", "metadataUrl", "destinationUrl", "recipientUrl", "pingFederateBaseUrl")
 _SWITCHES = ("signSAMLRequest", "disableSignout", "debug")

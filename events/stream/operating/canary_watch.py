@@ -29,7 +29,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class CanaryFate:
-    """The result of a canary. `left_out` is the number of streams whose filter excludes its type.
+    """The result of a canary. `left_out` is the number of streams whose filter excludes the type of the canary.
 
     `silent_processes` is the number of processes that did not answer; their streams are missing.
     """
