@@ -28,7 +28,7 @@ html_show_sphinx = False
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 
-# Replacements in the pages: attributes for screen readers and keyboards that the theme lacks.
+# Replacements in the pages. They add attributes that the theme lacks, and that screen readers and users of a keyboard need.
 _ACCESSIBLE = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages of the manual">',

@@ -53,7 +53,7 @@ class AccessTokenClaims:
     key_id: str
     # RFC 7800, 3.1: the key or certificate that the sender of the token must prove to have.
     confirmation: Mapping[str, Any] | None = None
-    # Profile claims at `/userinfo` in addition to the claims of the token's scopes.
+    # Further profile claims at `/userinfo`, which the token's scopes do not include.
     userinfo_claims: tuple[str, ...] = ()
     # RFC 9396, 9.1.
     details: tuple[Mapping[str, Any], ...] = ()

@@ -38,7 +38,7 @@ _USER = CompiledSelect(
     "tenant_id",
     "user_id",
 )
-# The SQL query for the event loop. This query reads the same row, without columns that no claim uses.
+# The SQL query for the event loop. This query reads the same row, but only the columns that contain claims or are checked.
 _USER_AT_ONCE = GatheredSelect(
     "profile_user",
     lambda tenant_id, user_id: User.objects.of(tenant_id).filter(user_id=user_id).only("tenant", "user_id", "blocked", *SHOWN).order_by(),

@@ -1,4 +1,5 @@
-"""Warns an operator when one peer makes nearly all requests: probably a proxy that no setting names, or that forwards no IP address.
+"""Warns an operator when one peer makes nearly all requests. This peer is probably a proxy that is missing in the settings, or a proxy that
+does not forward the IP addresses of its clients.
 
 Behind such a proxy, all clients share one rate limit, so one client can use up the requests of all others. The memory that the check needs
 does not depend on the number of peers.
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 60.0
 LARGEST_SHARE = 0.9
-# The minimum number of requests in a minute for a warning. With fewer requests, it is normal that one client makes most of them.
+# The minimum number of requests in a minute for a report. With fewer requests, it is normal that one client makes most of them.
 _FEWEST = 1000
 _SHARE = Gauge(
     "request_peer_share",

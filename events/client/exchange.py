@@ -1,7 +1,7 @@
 """One HTTP/1.1 request and its streamed response; every wait has a timeout, and every failure is a `StreamError`.
 
-The standard library's client is enough, because a stream is one long response, and the doctor must see pieces as they arrive. The client
-does not follow redirects, because a redirect could send a token to another host.
+The HTTP client of the standard library is enough: a stream is one long response, and this client returns each piece when it arrives, as the
+doctor needs it. The client does not follow redirects, because a redirect could send a token to another host.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def taking_over(scope: MutableMapping[str, Any]) -> Callable[[list[Header]], Wir
 
 
 class _TwistedRequest(Protocol):
-    """The methods of Daphne's request, inherited from Twisted, that this module uses."""
+    """The methods of Daphne's request that this module uses. The request inherits these methods from Twisted."""
 
     channel: Any
 

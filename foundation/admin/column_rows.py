@@ -59,8 +59,8 @@ class Column:
 class Rows(list[Cells]):
     """The cells of each row, and the stored members or value that the user wants to remove.
 
-    `removed` has the names of the members to remove, which no row represents. `is_replaced` means that a stored value is removed because it
-    is not a map.
+    `removed` contains the names of members that no row represents and that the user wants to remove. `is_replaced` means that a stored
+    value is removed because it is not a map.
     """
 
     def __init__(self, rows: Sequence[Cells] = (), removed: Sequence[str] = (), *, is_replaced: bool = False) -> None:

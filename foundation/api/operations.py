@@ -47,7 +47,7 @@ class Parameter:
 class Operation:
     """One method of one path. A token needs one of `scopes`; scopes joined by a space are all required.
 
-    `refuses` lists error statuses in addition to those of every operation. With `is_body_list`, the body is a list of `body` objects.
+    `refuses` lists further error statuses, which not every operation has. With `is_body_list`, the body is a list of `body` objects.
     `body_schema` describes a body with another structure, such as a list of words. `repeated_status` is the status of the response if an
     earlier call already had the same effect; None if this status does not differ. If a client can continue with the stream after it has
     read a list, `snapshot_of` is the kind of document in the list. The response then has a cursor (`foundation.api.snapshots`).

@@ -1,4 +1,4 @@
-"""Forms that a service checks. The refusals of the service become errors of the form's fields."""
+"""Forms whose values a service checks. If the service refuses a value, the refusal becomes an error of the form's field."""
 
 from __future__ import annotations
 

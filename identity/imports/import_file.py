@@ -137,7 +137,8 @@ def _is_final(error: ValueError, text: _Text) -> bool:
 
 
 def _grown(text: _Text, number: int) -> bool:
-    """Double the text that the row has so far, so that a long row is scanned only a few times."""
+    """Read on until twice as much text of the row is in the window, so that a long row is scanned only a few times. False at the end of the
+    file."""
     wanted = 2 * (len(text.window) - text.at)
     if wanted > 2 * LONGEST_ROW:
         raise _refusal(text, number, f"longer than {LONGEST_ROW} characters")

@@ -213,7 +213,7 @@ def built_in_message(kind: Kind, data: Mapping[str, Any]) -> Composed:
 
 
 def _organization_of(data: Mapping[str, Any]) -> str:
-    """Return the id of the organization of a message; empty if there is none."""
+    """Return the id of the organization that a message is about; empty if it is about no organization."""
     organization = data.get("organization")
     return str(organization.get("id") or "") if isinstance(organization, Mapping) else ""
 

@@ -16,9 +16,9 @@ def link_lifetime(tenant_id: str, name: str) -> timedelta | None:
 
 
 def place_after(tenant_id: str, name: str, *, email: str) -> str:
-    """Return the URL to which the tenant redirects after a link was used; empty if there is none.
+    """Return the URL to which the tenant redirects after a link was used; empty if the tenant has set no such URL.
 
-    If the tenant wants the email address in the URL, the function adds it.
+    If the tenant wants the email address in the URL, the function adds the email address.
     """
     row = _row(tenant_id, name)
     if row is None or not row.result_url:

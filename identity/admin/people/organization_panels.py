@@ -33,7 +33,7 @@ ROLES = "Roles and groups"
 
 
 def roles_for(row: Organization) -> Any:
-    """Return the roles that can be assigned in the organization: its own and those of the tenant."""
+    """Return the roles that can be assigned in the organization: the roles of the organization, and the roles of the whole tenant."""
     known = Role.objects.of(row.tenant_id).filter(deletion_started_at=None)
     return known.filter(organization=None) | known.filter(organization=row)
 
