@@ -1,4 +1,4 @@
-"""`tests.turns` selects which cases of a test run in the turn of a day."""
+"""`tests.turns` divides the cases of a test into parts, and selects the part of a day."""
 
 from __future__ import annotations
 

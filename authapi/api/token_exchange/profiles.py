@@ -31,7 +31,7 @@ _NO_ACTIONS = "This service runs no tenant code to check subject tokens: send `s
 
 
 class TokenExchangeProfileEndpoint(Endpoint):
-    """Rules for exchanging tokens of other issuers for tokens of this service."""
+    """Rules by which clients can exchange a token of another issuer for a token of this service."""
 
     not_found_code = "inexistent_token_exchange_profile"
     operations: ClassVar[dict[str, Operation]] = {

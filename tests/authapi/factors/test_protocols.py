@@ -1,4 +1,5 @@
-"""Requests for a second factor by OpenID Connect, SAML and WS-Federation follow one policy. Answers name the methods that were used."""
+"""Clients request a second factor by OpenID Connect, SAML or WS-Federation. The same policy applies, and responses contain the methods
+used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Streams behind the ring. Waiting for a page blocks no other stream. A few pages are read at the same time, in the order of requests."""
+"""Streams whose next events are no longer in the ring. Waiting for a page blocks no other stream. A few pages are read at the same time, in
+the order of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups, roles and organizations in the admin. Each change calls the service function for it, which records an event."""
+"""Groups, roles and organizations in the admin. Each change calls a function of the services, and this function records an event."""
 
 from __future__ import annotations
 
