@@ -42,7 +42,8 @@ class Examiner:
         `position` is a position of the log that is not newer than the document.
 
         1. Skip a user who is outside the scope, or for whom the mapping yields no `externalId` or no user name. Deliveries skip such a
-        user, too. 2. Update the account that has our `externalId` or is linked to the user, if any of its values differ.
+           user, too.
+        2. Update the account that has our `externalId` or is linked to the user, if any of its values differ.
         3. Otherwise link the one account that the match rule finds for the user, with an update that also sets `externalId`.
         4. Otherwise create the user, if no account has its user name.
 
