@@ -95,7 +95,7 @@ def add_scope(*, tenant_id: str, resource_id: str, value: str, description: str 
 
 @unit_of_work
 def rotate_signing_secret(*, tenant_id: str, resource_id: str) -> tuple[ApiResource, str]:
-    """Replace the secret of an API whose algorithm is HS256, and return it with the API. Raises `NotFound`, `Invalid`."""
+    """Replace the secret of an API whose algorithm is HS256. Return the API and the new secret. Raises `NotFound`, `Invalid`."""
     secret = new_secret()
     return update_api_resource(tenant_id=tenant_id, resource_id=resource_id, changes={}, signing_secret=secret), secret
 

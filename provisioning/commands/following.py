@@ -49,7 +49,7 @@ def job_named(stream: EventStream, job_id: str) -> Job:
 
 
 def follow(job: Job, options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrapper, *, how_to_resume: str) -> int:
-    """Work on the job until the job ends or waits; return the exit status. Ctrl+C stops after the current users and prints how to
+    """Work on the job until the job ends or waits; return the exit status. Ctrl+C ends the work after the current users, and prints how to
     continue."""
     try:
         _work(job, Console(file=stderr, no_color=options["no_color"]), is_shown=stderr.isatty())  # type: ignore[arg-type]  # Django's wrapper is a text stream

@@ -12,8 +12,8 @@ from identity.hosts import canonical_address
 def frame_addresses(session: Session, clients: Iterable[Client]) -> list[str]:
     """Return the logout URL of each client that has registered such a URL, with the issuer and the id of the ended session.
 
-    Every client gets both parameters, so that it can check which session has ended. If an attacker links to the logout URL from another
-    page, the link does not contain the id of the session.
+    Every client gets both parameters, so that it can check which session has ended. If a page of an attacker loads the logout URL, the id
+    of the session is missing, because the attacker does not know it.
     """
     named = {"iss": session.issuer or f"{canonical_address(session.tenant_id)}/", "sid": session.pk}
     registered = (client.settings.get("frontchannel_logout_uri") for client in clients if client.revoked_at is None)
