@@ -68,7 +68,7 @@ class AuthapiConfig(AppConfig):
 
     @staticmethod
     def _answer_identity() -> None:
-        """Register functions that read tenant settings for the app `identity`, which cannot import this app."""
+        """Give the app `identity` the functions that read tenant settings, because `identity` cannot import this app."""
         from authapi.accounts.leaked_passwords import is_refused  # noqa: PLC0415  (models are not loaded before)
         from authapi.services.notifiers import target_of  # noqa: PLC0415  (models are not loaded before)
         from authapi.tenant_settings import languages_of  # noqa: PLC0415  (models are not loaded before)
@@ -82,7 +82,7 @@ class AuthapiConfig(AppConfig):
 
     @staticmethod
     def _judge_connections() -> None:
-        """Register the checks of connection options for the app `identity`. Raises an error if `PROVIDER_ADDRESSES` is invalid."""
+        """Give the app `identity` the functions that check connection options. Raises an error if `PROVIDER_ADDRESSES` is invalid."""
         from authapi.upstream.option_judges import JUDGES  # noqa: PLC0415  (models are not loaded before)
         from authapi.upstream.social.known_providers import check_addresses  # noqa: PLC0415  (models are not loaded before)
         from identity.options.judges import let_judge  # noqa: PLC0415  (models are not loaded before)

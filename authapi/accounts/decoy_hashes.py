@@ -2,7 +2,7 @@
 
 The time of a check depends on the hash: hashes of imported users differ from hashes of this service. So the check for an unknown identifier
 uses a hash of the same connection, and takes as long as the check for a real user. One identifier selects the same hash each time.
-Otherwise varying response times to one identifier would reveal that the user does not exist.
+Otherwise repeated requests with one identifier would have different response times, which would reveal that the user does not exist.
 """
 
 from __future__ import annotations

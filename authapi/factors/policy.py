@@ -64,8 +64,8 @@ def asks_for_factor(wished: Sequence[str], *, offered: Sequence[str], methods: C
 def due(demand: Demand, standing: Standing) -> Due:
     """Return the next step of the login.
 
-    With the policy `NEVER`, no factor is required, even if the client requests one. With another policy, a remembered browser requires a
-    factor only if the client itself requests one.
+    With the policy `NEVER`, no factor is required, even if the client requests one. With another policy, a login in a
+    remembered browser requires a factor only if the client itself requests one.
     """
     if demand.policy is Policy.NEVER or contexts.SECOND_FACTOR in standing.methods:
         return Due.NOTHING

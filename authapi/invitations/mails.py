@@ -1,4 +1,4 @@
-"""The mail of an invitation. Only this mail contains the link that proves who owns the mailbox."""
+"""The mail of an invitation. No page and no response contains the link in this mail, so the link proves who reads the mailbox."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Names, sets and reads the cookies of end users.
+"""Sets and reads the cookies of end users, and defines the names of these cookies.
 
 `SESSION` contains the session. `BROWSER` is the mark of the browser that began a login. `INVITED` is the mark of a browser that opened the
 mail of an invitation. Each cookie belongs to one host. Scripts can read only `SESSION_STATE` (`authapi.login.session_state`).
 
 Under TLS the cookies are sent with cross-site requests (`SameSite=None`): an external provider posts its answer, and an application
-requests a silent login from a frame. The cookies alone therefore do not protect forms against other sites; `form_token` does.
+requests a silent login from a frame. So the cookies do not protect forms against other sites; `form_token` protects them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Login transactions: rows that keep a client's request while the user logs in. Each row is bound to the browser that began the login.
 
-The pages pass on the handle of a row. An answer does not use up the row: a user who goes back to a page of the login, or presses a button
-twice, repeats the request. The results of the pages are valid for one answer.
+The pages pass on the handle of a row. An answer to the client does not use up the row. So a user can go back to a page of the login, or
+press a button twice, and the client gets another answer. The results of the pages are valid for one answer.
 """
 
 from __future__ import annotations

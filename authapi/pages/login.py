@@ -129,7 +129,7 @@ def password_connection(login: Login) -> Connection | None:
 
 
 def _obvious_problems(login: Login, connection: Connection, identifier: str, password: str) -> list[Problem]:
-    """Return the problems that can be found in the form alone, without reading an account."""
+    """Return the problems that the values in the form show, without reading an account."""
     found = []
     if text := identifier_problem(connection.options, identifier):
         found.append(Problem(text, "username"))

@@ -57,7 +57,10 @@ def signature_of_client(client: Client) -> Signature:
 
 
 def signature_of_api(resource: ApiResource, client: Client) -> Signature:
-    """Return how access tokens of this client for an API are signed: by the setting of the API, otherwise by the level of the client."""
+    """Return how access tokens of this client for an API are signed.
+
+    The setting of the API decides. If it is not set, the compliance level of the client decides.
+    """
     named = resource.settings.get("signing_alg")
     if named == SHARED:
         return Signature(SHARED, resource.signing_secret)

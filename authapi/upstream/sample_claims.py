@@ -139,8 +139,8 @@ def _claims(mapped: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return a sample value for each claim in the templates: the claims of the ID token (`tokenset`), and the claims of the userinfo
     answer.
 
-    A claim that is alone in the template of a field gets the sample value of this field. Any other claim gets the sample value for its own
-    name. If there is no such value, it gets the name itself.
+    If the template of a field contains only one claim, this claim gets the sample value of the field. Any other claim gets the sample value
+    for its own name. If there is no such value, the value is the name of the claim.
     """
     found: dict[str, dict[str, str]] = {"tokenset": {}, USERINFO: {}}
     for field, template in mapped.items():

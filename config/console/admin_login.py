@@ -1,7 +1,7 @@
 """Login to the admin with email address and password, and the limits of failed logins.
 
-Wrong passwords are counted for each pair of account and IP address, so an attacker with one IP address cannot lock out the account
-elsewhere. Many wrong passwords from many IP addresses lock the account for every device that has never logged in to it.
+Wrong passwords are counted for each pair of account and IP address, so an attacker with one IP address cannot block
+logins from other addresses. Many wrong passwords from many IP addresses lock the account for every device that has never logged in to it.
 """
 
 from __future__ import annotations

@@ -193,7 +193,10 @@ def _context_of(request: HttpRequest) -> ChangeContext:
 
 
 def _after_switching(request: HttpRequest) -> str:
-    """Return the page to show after a switch of tenants: the current page, or its list if it shows a row of the previous tenant."""
+    """Return the page to show after a switch of tenants: the current page.
+
+    If the current page shows a row of the previous tenant, return the URL of the list of such rows.
+    """
     match = request.resolver_match
     model, _, page = (match.url_name or "").rpartition("_") if match is not None else ("", "", "")
     if page in _PAGES_OF_A_ROW:

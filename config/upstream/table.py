@@ -119,7 +119,7 @@ def _method(sent: str | None) -> str:
 
 
 def _literals(segments: tuple[str, ...]) -> tuple[bool, ...]:
-    """Return which segments are fixed words. Of two matching paths, the one with the earlier fixed word takes precedence."""
+    """Return which segments are fixed words. If two paths match, the path whose fixed word comes earlier takes precedence."""
     return tuple(segment != _ID for segment in segments)
 
 

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 
 def labels_of(field: forms.Field, values: list[Any]) -> dict[str, str]:
-    """Return labels by value: of the chosen rows, or of all choices if the field has fixed choices."""
+    """Return labels by value: the labels of the chosen rows or, if the field has fixed choices, the labels of all choices."""
     if isinstance(field, forms.ModelChoiceField):
         key = field.to_field_name or "pk"
         offered: QuerySet[Any] = field.queryset  # type: ignore[assignment]  # django-stubs: it may be missing

@@ -75,7 +75,7 @@ def text_of(statements: tuple[Prepared, ...], *, is_repeatable: bool) -> str:
 
 
 def _results_of(cursor: Any, count: int, *, skip: int) -> list[tuple[int, Row | None]]:
-    """Read the results after the first `skip`, from psycopg's own cursor: Django's cursor would wrap every step."""
+    """Skip the first `skip` results and read the next `count`. Uses psycopg's cursor, because Django's cursor wraps every step."""
     results: list[tuple[int, Row | None]] = []
     for number in range(skip + count):
         if number:

@@ -104,6 +104,6 @@ def rename(name: str) -> None:
 
 
 def carried(work: Callable[[], Result]) -> Callable[[], Result]:
-    """Return `work` so that another thread runs it inside the current span."""
+    """Return a function that runs `work` inside the current span, even if another thread calls the function."""
     context: Any = copy_context() if _tracing else None
     return partial(context.run, work) if context else work

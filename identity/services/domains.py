@@ -27,9 +27,9 @@ _TAKEN = "The domain is in use already."
 def add_domain(*, tenant_id: str, host: str, **fields: Any) -> CustomDomain:
     """Add a pending host. The tenant does not answer requests to this host yet.
 
-    The same host may be pending at another tenant: a pending domain must not prevent its owner from adding it. Raises `Invalid` for a host
-    that no tenant may have, `AlreadyExists` if this tenant has the host or another tenant has verified the host, and `Conflict` if the
-    tenant has too many domains.
+    The same host may be pending at another tenant. Otherwise a tenant could add a host of another owner, and so prevent this owner from
+    adding it. Raises `Invalid` for a host that no tenant may have, `AlreadyExists` if this tenant has the host or another tenant has
+    verified the host, and `Conflict` if the tenant has too many domains.
     """
     host = host.strip().lower().removesuffix(".")
     problem = _host_problem(host)

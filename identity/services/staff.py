@@ -14,7 +14,7 @@ from identity.staff_roles import ADMINISTRATOR, ROLES
 
 @unit_of_work
 def create_staff(*, tenant_id: str | None, email: str, password: str, role: str = ADMINISTRATOR) -> Staff:
-    """Create an account of the tenant, or of the platform if `tenant` is None.
+    """Create an account of the tenant, or of the platform if `tenant_id` is None.
 
     Raises `Invalid` for an invalid email address, password or role, and `AlreadyExists` for a taken email address.
     """

@@ -16,7 +16,7 @@ from provisioning.engine import lane_rows
 
 # In seconds. If a lane has been due for less than this time, its own message will soon cause a claim.
 PATIENCE_SECONDS = 1.0
-# In seconds. Turns that are longer ago are forgotten, so that the table stays small. A stream without a known turn counts as never served.
+# In seconds. Older turns are forgotten, so that the table stays small. A stream without a known turn counts as never served.
 _MEMORY_SECONDS = 600.0
 
 

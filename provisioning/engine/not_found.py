@@ -1,5 +1,5 @@
-"""Counts users that were not found on a stream's server. Their events are skipped, so neither attempts nor dead letters show these
-users."""
+"""Counts events whose users were not found on the server of a stream. These events are skipped, so they cause no failed attempts and
+no dead letters."""
 
 from __future__ import annotations
 

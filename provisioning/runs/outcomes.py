@@ -41,7 +41,7 @@ class Claim:
     is_redelivery: bool
     is_probe: bool
     started_at: datetime
-    # `body` has the profile that the user had at the time of the redelivery, instead of the recorded profile.
+    # Whether `body` contains the profile that the user had at the time of the redelivery, instead of the recorded profile.
     is_rebuilt: bool = False
     # The event's position in the tenant's log. If the body was rebuilt, the head of the log at that time.
     position: int = 0

@@ -20,8 +20,8 @@ from tests.peers.proxies import proxy
 HEARTBEAT_SECONDS = 0.6
 
 
-# These additional servers are a proxy and a pooler. They would make `make test` too slow, so only a run whose `CONFORMANCE_SERVERS` names
-# them uses them.
+# These additional servers are a proxy and a pooler. They would make `make test` too slow, so a run uses them only if `CONFORMANCE_SERVERS`
+# names them.
 _BEHIND_NGINX = "nginx"
 # This server connects to its database through PgBouncer in session mode.
 _BEHIND_PGBOUNCER = "pgbouncer"

@@ -57,7 +57,7 @@ class ImageDisk:
         path.chmod(0o711)
 
     def fill(self) -> None:
-        """Use up all free space below the file system. The file system notices this only at the next flush."""
+        """Use up the free space of the tmpfs below the image. The file system in the image notices this only at the next flush."""
         self._below.fill()
 
     def repair(self) -> None:

@@ -118,7 +118,7 @@ def test_flipped_bytes_on_the_link_to_the_broker_neither_lose_nor_repeat_a_deliv
         numbers = itertools.count()
 
         def is_damaged() -> bool:
-            """Report whether enough bytes are flipped. Without deliveries, few messages pass, so append events for further deliveries."""
+            """Report whether enough bytes are flipped. Also cause more deliveries, because otherwise few messages use the link."""
             if is_settled(stream):
                 append_events(tenant, keys, data=[next(numbers)] * _USERS)
             return link.has_flipped(_BROKER_FLIPS)

@@ -63,7 +63,7 @@ def test_the_start_of_a_run_is_the_start_of_its_process() -> None:
 
 
 def seconds_for(expected: float) -> float:
-    """Return the shortest remaining time with which a test of this length starts on an idle machine."""
+    """Return how many seconds before the time limit a test of this length may still start on an idle machine."""
     budget = Budget(began=0.0, limit=1000.0)
     return next(1000.0 - now for now in range(1000, 0, -1) if budget.has_time_for(expected, now=now, load=0.0))
 

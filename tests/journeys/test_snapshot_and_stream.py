@@ -40,7 +40,7 @@ def surroundings(service: Service, **more: str) -> dict[str, str]:
 
 @contextmanager
 def mirroring(service: Service, program: Path, copy: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the program of the page while the block runs, check that it is still running, and kill it."""
+    """Run the program of the page while the block runs. After the block, check that the program is still running, and kill it."""
     process = subprocess.Popen([sys.executable, program, copy], env=surroundings(service))
     try:
         yield process

@@ -56,9 +56,10 @@ def send_later(row: PasswordlessCode, contents: Contents, *, organization_id: st
 
 @step_of(Job.Type.PASSWORDLESS_CODE)
 def hand_over(job: Job) -> bool:
-    """Queue the message if the code is still valid, and if the account exists or may be created. Return False in any case: the job is done.
+    """Queue the message if the code is still valid, and if the account exists or may be created.
 
-    Queuing the message and deleting the contents from the job happen in one transaction, so the message is queued only once.
+    Returns False, because the job has no further chunk. Queuing the message and deleting the contents from the job happen in one
+    transaction, so the message is queued only once.
     """
     row = _row(job)
     channel = channel_of(row.connection) if row is not None else None

@@ -19,7 +19,7 @@ ADD_PERMISSION = "add-permission"
 
 
 class NewPermissionForm(RowForm):
-    """One scope, with the limits of the management interface."""
+    """One scope. The maximum lengths are the same as in the management interface."""
 
     value = forms.RegexField(
         r"\A\S+\Z",

@@ -1,6 +1,6 @@
 """OAuth 2.0 and OpenID Connect as an entry of the table of protocols.
 
-As its state, a login stores the parameters of the request, by their names.
+The state that a login stores for these protocols contains the parameters of the request, by name.
 """
 
 from __future__ import annotations
@@ -199,9 +199,9 @@ def asked_contexts(request: AuthorizationRequest) -> tuple[str, ...]:
 
 
 def _asked(request: AuthorizationRequest, login: CompleteLogin) -> Asked | None:
-    """Return the details, claims and context that are granted besides scopes.
+    """Return the details, claims and context that are granted in addition to scopes.
 
-    None if the request names none of these. This is so for most requests.
+    Most requests name none of these. For such a request, return None.
     """
     claims, contexts, terms = request.claims, asked_contexts(request), login.terms
     if not (terms.details or claims is not NONE or contexts):

@@ -71,7 +71,7 @@ _SAME = {text for texts in SAME.values() for text in texts}
 
 
 def english_on(page: Page) -> set[str]:
-    """Return the English texts of the catalogue that are on a page, as a whole or with values in their placeholders."""
+    """Return the texts of a page that equal an English text of the catalogue, with any values in place of the placeholders."""
     english = [text for message in read_catalogue("de") if message.id for text in ids_of(message) if text not in _SAME]
     patterns = []
     for text in english:

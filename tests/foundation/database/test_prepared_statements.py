@@ -178,7 +178,7 @@ def _terminate(pid: int) -> None:
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
     connection.close()
     # The server reports the end of the backend before the backend has closed its socket, so wait until its process has ended. The process
-    # of a remote server is not in /proc: the test does not wait for it.
+    # of a remote server is not in /proc, so the test does not wait for such a process.
     eventually(lambda: not _is_alive(pid))
 
 

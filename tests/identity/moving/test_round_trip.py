@@ -1,4 +1,4 @@
-"""The move of a tenant with a row of every model. Every row arrives, and the target can read every secret with its own keys alone."""
+"""The move of a tenant with a row of every model. Every row arrives, and the target decrypts every secret without the source's keys."""
 
 from __future__ import annotations
 

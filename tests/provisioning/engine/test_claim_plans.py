@@ -168,7 +168,7 @@ def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
 
 
 def large_reads(claim: Claim) -> dict[str, int]:
-    """Return the statements that read too many blocks, with their numbers of blocks, by the kind of plan and the statement's name."""
+    """Return the number of blocks for each statement that reads too many. The key is the kind of plan with the name of the statement."""
     return {name: blocks for name, blocks in blocks_read(claim).items() if blocks >= MOST_BLOCKS}
 
 

@@ -45,7 +45,7 @@ def test_another_user_cannot_see_or_answer_the_request(center: CallCenter) -> No
     refused = center.open(link, eve, email="eve@example.test")
     assert (refused.status, "This request is for another account" in refused.text) == (403, True)
     assert "21-49-38" not in refused.text
-    # Eve has her own session. The service asks her to log in as another user, and the approval page refuses her.
+    # Even with a session, Eve cannot see the request: the link leads her to the login page, and the approval page answers 403.
     eve.cookies[cookie_name(SESSION)] = session_of(other)[1]
     begun = eve.get(link)
     assert begun.location.startswith("/u/login")
