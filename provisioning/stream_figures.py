@@ -1,4 +1,4 @@
-"""Metrics with a label for the stream, for a bounded number of streams. One statement reads them."""
+"""Metrics with a label for the stream, for a bounded number of streams. One statement reads all these metrics."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class PreviewState:
     sample: str = "login"
 
     def signed(self, tenant_id: str) -> str:
-        """Return the state as text for a URL, valid for an hour and for this tenant."""
+        """Return the state as text for a URL. The text is valid for an hour, and only for this tenant."""
         return signing.dumps({**asdict(self), "tenant": tenant_id}, salt=_SALT, compress=True)
 
 

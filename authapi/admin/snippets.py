@@ -183,7 +183,8 @@ def _places(callback: SplitResult) -> dict[str, str]:
 
 
 def _native(callback: SplitResult) -> dict[str, str]:
-    """Return the values of a loopback callback for a native program. If the client has none, use an example with a note to register it."""
+    """Return the values of a loopback callback for a native program. If the callback is on another host, use an example, with a note to
+    register the example."""
     is_local = is_loopback(callback)
     used = callback if is_local else _SOME_LOOPBACK
     note = "" if is_local else f"\n# Add {_SOME_LOOPBACK.geturl()} to the callbacks of the client first."

@@ -47,7 +47,7 @@ class AddressRates:
         return self._decided([self._count_one(key) for key in keys]) if self._is_on() else self.look(keys)
 
     async def count_async(self, keys: tuple[AddressKey, ...]) -> Rate | None:
-        """Like `count`: runs directly if this process can decide alone, otherwise in a thread."""
+        """Like `count`: runs directly if the count needs no call to Redis, otherwise in a thread."""
         if not self._is_on() or not any(self._is_shared(key) for key in keys):
             return self.count(keys)
         return await executor.run(partial(self.count, keys))

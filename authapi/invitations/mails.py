@@ -1,4 +1,4 @@
-"""The mail of an invitation. No page and no response contains the link in this mail, so the link proves who reads the mailbox."""
+"""The mail of an invitation. No page and no response contains the link of this mail, so only a reader of the mailbox can open it."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def change_columns(client: Client, changes: dict[str, Any]) -> None:
 
 
 def broken_rules(client: Client) -> dict[str, list[str]]:
-    """Return the sentences of the rules of its compliance level that a client breaks. The key is the member that must change."""
+    """Return the sentences of the compliance rules that a client breaks, grouped by the member that must change."""
     level = level_of(client.settings)
     if level == NONE:
         return {}

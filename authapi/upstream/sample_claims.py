@@ -42,7 +42,7 @@ _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 @dataclass(frozen=True)
 class Sample:
-    """Claims in the parts of `sent_claims`. `tested_at` is when the provider sent the claims in a test, or None for sample claims."""
+    """Claims in the parts that `sent_claims` defines. `tested_at` is when a test received the claims; None for sample claims."""
 
     parts: Mapping[str, Any]
     tested_at: datetime | None = None
@@ -115,8 +115,8 @@ def keeps_claims(connection: Connection) -> bool:
 def _openid(mapped: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of an ID token, and the claims of a userinfo answer if a template names a userinfo claim.
 
-    A login reads the userinfo endpoint only if the ID token has too few claims. If a template names a userinfo claim, the preview must read
-    the endpoint. So the sample then has the standard claims only in the userinfo answer.
+    A login reads the userinfo endpoint only if standard claims are missing in the ID token. So, if a template names a userinfo claim, the
+    sample has the standard claims only in the userinfo answer.
     """
     claims = _claims(mapped)
     if not claims[USERINFO]:

@@ -56,8 +56,8 @@ def run_script(
 ) -> list[tuple[int, Row | None]]:
     """Run statements one after the other, in one message. Return the row count and the first row of each statement.
 
-    Outside a transaction, the statements form one transaction. Each statement has a separate database snapshot, as if it was sent alone.
-    The reason: psycopg's client-side cursor (Django's default) sends the message in the simple protocol, in which PostgreSQL takes a
+    Outside a transaction, the statements form one transaction. Each statement has a separate database snapshot, as if each was sent
+    separately: psycopg's client-side cursor (Django's default) sends the message in the simple protocol, in which PostgreSQL takes a
     snapshot for each statement. With `is_repeatable` the commit does not wait for the disk: a crash of the database can undo the last
     commits, so the work must be safe to repeat.
     """

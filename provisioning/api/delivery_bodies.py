@@ -40,7 +40,7 @@ class Moment(Text):
 
 @extend_schema_field({"type": "string", "enum": [FAILED]})
 class Status(Text):
-    """A text field that accepts only `failed`, because only failed deliveries can be redelivered."""
+    """A text field that accepts only `failed`, the state that can be redelivered."""
 
     def to_internal_value(self, data: Any) -> str:
         value = super().to_internal_value(data)

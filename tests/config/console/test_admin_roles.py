@@ -39,7 +39,7 @@ def place_of(model: type[models.Model], page: str, *args: object) -> str:
 
 
 def addresses_that_act(rows: Rows) -> list[str]:
-    """Return every URL of the model pages that adds, changes or deletes a row, or runs an action."""
+    """Return the URLs of all model pages on which staff add, change or delete a row, or run an action."""
     found = []
     for model in MODELS:
         page = site.get_model_admin(model)
