@@ -53,7 +53,8 @@ def parse(raw: bytes, bounds: Bounds = MESSAGE) -> Element:
     if len(raw) > bounds.size:
         raise XmlTooLarge(f"The document has more than {bounds.size} bytes.")
     _check_encoding(raw)
-    # In UTF-8, these bytes cannot mean other characters, so the search finds every declaration. It also refuses these bytes in comments.
+    # In UTF-8, the bytes of these two texts cannot mean other characters, so the search finds every declaration. A document that has one
+    # of the texts in a comment is refused, too.
     if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw:
         raise ForbiddenXml
     parser = etree.XMLPullParser(
