@@ -1,4 +1,4 @@
-"""When staff or the management interface removes a second factor: ends the logins and challenges that depend on it."""
+"""Ends the logins and challenges that depend on a second factor when staff or the management interface removes the factor."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from identity.services.users import locked_user
 PATH, PARAMETER = "/u/factor-setup", "ticket"
 MAIL = "enrollment_email"
 # How long the proof of an existing factor is valid. The same limit applies in a login: a user can enroll a factor within ten minutes after
-# the first factor.
+# the proof of the first factor.
 _PROOF_COUNTS = timedelta(minutes=10)
 # Keys in the parameters of a ticket: the only kind of factor that is allowed, whether the user may already have factors, and the proof of
 # an existing factor.
@@ -107,8 +107,9 @@ def create_setup_link(
     """Return a new link that sets up a factor. With `kind`, the link allows only this kind of factor. With `is_mailed`, mail the link, too.
 
     `adds` allows a link for a user who already has a factor; the user must prove this factor first. The mail is sent to `recipient`,
-    otherwise to the email address of the user. Raises `Conflict` if the user cannot set up a factor with this link, `Invalid` if the mail
-    has no recipient, and `NotSupported` if the tenant has no domain. Also raises `MailNotConfigured`.
+    otherwise to the email address of the user. Raises `Conflict` if the user cannot set up a factor with this link, or if too many links of
+    the user are still valid to mail another. Raises `Invalid` if the mail has no recipient, `NotSupported` if the tenant has no domain, and
+    `MailNotConfigured` if the link must be mailed but no mail server is configured.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)

@@ -28,7 +28,7 @@ CAN_MAKE, ANSWERED = "can_make_passkeys", "has_answered_passkey"
 # Name of the form field in which a script reports that the browser supports passkeys.
 FIELD = "can_make_passkeys"
 DECLINED = "no_passkey"
-# An offer is made only within this time after the login. Another person could use an older session.
+# An offer is made only within this time after the login, because another person may be using an older session.
 FRESH = timedelta(minutes=10)
 _SILENT_FOR = timedelta(days=30)
 

@@ -25,7 +25,7 @@ from events.stream import reasons
 from foundation.api.refusals import invalid_body
 from provisioning.runs.failures import ActionError
 
-# For each class of a refusal, where a call of the class has its values: the position of the status, the position of the error code, and the
+# The classes of refusals. For each class, the arguments of a call: the position of the status, the position of the error code, and the
 # keyword of the error code.
 _REFUSALS = {"Refusal": (0, 2, "error_code"), "ApiProblem": (0, 2, "error_code"), "Refused": (0, 2, "code")}
 

@@ -14,7 +14,7 @@ from config.server.request_counts import STREAMS, kind_of
 from foundation.tracing import spans as tracing
 from foundation.tracing.trace_context import read_header
 
-# A client can send any word as a method, so the span of any other method has the name `_OTHER`.
+# The methods that names of spans contain. A client can send any word as a method, so all other methods are replaced by `_OTHER`.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _FIRST_SERVER_ERROR = 500
 

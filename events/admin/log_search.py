@@ -87,7 +87,8 @@ def roots_of(term: str, tenant_id: str | None) -> tuple[str, ...]:
         return (f"user:{term}",)
     if "@" in term and ":" not in term:
         if tenant_id is None:
-            # Every index of users begins with the tenant, so a search for an email address finds nothing while no tenant is chosen.
+            # Without a tenant, a search by email address would use no index, because every index of users begins with the tenant. So do not
+            # search.
             return ()
         found = User.objects.of(tenant_id).alias(address=Lower("email")).filter(address=term.lower())
         return tuple(f"user:{user_id}" for user_id in found.values_list("user_id", flat=True)[:_USERS_OF_AN_ADDRESS])

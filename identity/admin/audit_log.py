@@ -95,8 +95,8 @@ class AuditSearch(forms.Form):
 
 
 class AuditChangeList(ChangeList):
-    """Django's list, except that `AuditSearch` and `browse` select the rows. A page begins after the key of a row, without count and
-    offset."""
+    """Django's list, except that `AuditSearch` and `browse` select the rows. A page begins after the key of a row, so the list needs
+    neither a count nor an offset."""
 
     search: AuditSearch
     page: KeysetPage[AuditEntry]

@@ -68,5 +68,5 @@ class DeletedInParts(models.Model):
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether the deletion of the row has begun. If so, no other row can be added to the row, and no user can log in through it."""
+        """Whether the deletion of the row has begun. If so, no new row can refer to it, and no user can log in through it."""
         return self.deletion_started_at is not None

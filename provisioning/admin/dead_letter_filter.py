@@ -79,7 +79,7 @@ class FilterPages(DeadLetterPage):
 
     @method_decorator(needs_proof)
     def redelivery(self, request: HttpRequest) -> HttpResponse:
-        """Show the number of dead letters, and obstacles. On POST, start the job, or first redeliver a single dead letter."""
+        """Show the number of dead letters, and obstacles to the job. On POST, start the job, or first redeliver a single dead letter."""
         try:
             search = search_of(request.GET.dict())
         except FilterNotUnderstood as refusal:
@@ -198,7 +198,7 @@ def _in_order(stream: EventStream, search: Search) -> QuerySet[DeadLetter]:
 
 
 def _standing(stream: EventStream, search: Search) -> dict[str, Any]:
-    """Return what the page shows before the job starts: the number of dead letters, the predicted outcome, and obstacles."""
+    """Return what the page shows before the job starts: the number of dead letters, the predicted outcome, and obstacles to the job."""
     of_stream = {"tenant_id": stream.tenant_id, "stream_id": stream.pk}
     chosen = search.selection.of(**of_stream)
     outlook = outlook_of(chosen.order_by("pk")[:MOST_READ])

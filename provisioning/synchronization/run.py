@@ -64,8 +64,8 @@ class Run:
     def rest(self, failure: TransientFailure, findings: list[Finding], **progress: Any) -> None:
         """Pause the job, and then try the same work again.
 
-        The pause grows with each try. If the `Retry-After` of the server is longer, the pause has this length. It is at most
-        `_LONGEST_PAUSE_SECONDS`.
+        The pause grows with each try. If the `Retry-After` of the server is longer, the pause has this length. No pause is
+        longer than `_LONGEST_PAUSE_SECONDS`.
         """
         tries = self.job.parameters.get("tries", 0) + 1
         seconds = min(max(failure.retry_after or 0.0, _FIRST_PAUSE_SECONDS * 2 ** (tries - 1)), _LONGEST_PAUSE_SECONDS)

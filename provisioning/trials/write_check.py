@@ -180,7 +180,7 @@ class WriteCheck:
         return Person(self._key, person.user_name)
 
     def _mapped(self, number: int, operation: Any) -> MappedUser:
-        """Map with the mapping table of the tenant, to check its attributes. externalId is always the key of the test user."""
+        """Map the test user with the table of the action, to check the attributes in it. externalId is always the key of the test user."""
         try:
             mapped = map_user(self._document(number), self._session.table, operation)
         except MappingFailed as error:

@@ -55,8 +55,8 @@ class Manners:
 class Fate:
     """The failure at request number `at` of a run: the response is lost (`lost`), the worker dies (`death`), or status 500 (`error`).
 
-    `has_acted` tells whether the server handles the request before the failure. If it does, a failure of the kind `error` loses the
-    response, too.
+    `has_acted` tells whether the server handles the request before the failure. If it does, the client never gets the response to the
+    handled request: with `error`, it gets status 500 instead.
     """
 
     at: int = -1

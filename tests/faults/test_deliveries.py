@@ -54,7 +54,8 @@ def test_a_worker_that_is_killed_at_a_step_never_loses_or_reorders_an_event(
     start_worker(DELIVERY_LEASE_SECONDS="1.5", DELIVERY_RETRY_DELAYS=",".join(["0.2"] * 50), BREAKER_FAILURES="0")
     (directory / failpoint).touch()
 
-    # Settling is a separate step only at the end of a turn, so the test needs a long lane.
+    # A worker settles deliveries in a separate step only at the end of a turn. So this failpoint needs a lane with more deliveries than a
+    # turn runs.
     keys, rounds = (1, TURN_DELIVERIES + 20) if failpoint == "settling" else (6, 5)
     expected = _append_rounds(tenant, _keys(tenant, keys), rounds)
 
@@ -105,7 +106,7 @@ def test_a_thousand_events_of_one_user_are_delivered_in_order_and_quickly(
     eventually(lambda: recorded(directory), seconds=20)
     started = time.monotonic()
 
-    # The target is 50 events per second. A loaded machine gets a multiple of the time.
+    # The target is 50 events per second, which is 20 seconds. The test waits longer, because the machine may be busy.
     eventually(lambda: _is_settled(stream.pk), seconds=60)
 
     print(f"{1000 / (time.monotonic() - started):.0f} deliveries/s of one user")  # noqa: T201  (the figure of this run)

@@ -1,7 +1,8 @@
 """Logins with a login ticket: at `/authorize?login_ticket=`, or with the form from `/usernamepassword/login`.
 
-A browser with the cookie of its ticket continues at once. A browser that blocked the cookie needs another proof: the requesting page stores
-a verifier. A page of this service then loads a page of the application in a frame (`cross_origin_loc`), which passes on the verifier.
+A browser with the cookie of its ticket continues at once. A browser that blocked the cookie needs another proof: the page of the
+application that requested the ticket has stored a verifier in the browser. A page of this service loads another page of the application
+(`cross_origin_loc`) in a frame, and gets the verifier from the framed page.
 """
 
 from __future__ import annotations

@@ -26,12 +26,13 @@ _MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_tok
 class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
     """The shared part of the engine's two front-channel grants.
 
-    Before a request is answered, the caller sets its `login` (a `UserIssue`) and, if the type contains a code, its `code_parameters`.
+    Before a request is answered, the caller sets `login` of the request (a `UserIssue`). If the response type contains a code, the caller
+    also sets `code_parameters` of the request.
     """
 
     def __init__(self, request_validator: Any) -> None:
         super().__init__(request_validator, pre_auth=[check_names], post_auth=[check_login])
-        # `add_token` is a method of the engine; its `BearerToken` creates the access token.
+        # `add_token` is a method of the engine. It lets `BearerToken` of the engine create the access token.
         self.register_code_modifier(self.add_token)
         self.register_code_modifier(self.add_id_token)
 

@@ -45,7 +45,7 @@ DATABASE = schema(
         }
     ),
     passkey_options=Members(readable("challenge_ui local_enrollment_enabled progressive_enrollment_enabled")),
-    # Scripts often contain credentials, and the service runs no scripts.
+    # Treat scripts as secrets: they often contain credentials, and the service never needs to read them, because it runs no scripts.
     configuration=Each(SECRET),
     customScripts=Each(SECRET),
 )

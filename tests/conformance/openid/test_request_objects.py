@@ -46,7 +46,7 @@ def signed(party: RelyingParty, parameters: dict[str, Any], *, algorithm: str = 
 
 
 def sent_with(party: RelyingParty, **outside: Any) -> Page:
-    """Send the request object with the parameters that Core 1.0, 6.1 requires outside it, and with these additional parameters."""
+    """Send a request with the parameters `outside`, and with the parameters that Core 1.0, 6.1 requires outside of a request object."""
     needed = {name: party.sent[name] for name in ("client_id", "response_type", "scope")}
     return party.browser.get("/authorize", {**needed, **outside})
 

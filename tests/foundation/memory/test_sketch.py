@@ -52,7 +52,8 @@ def test_an_estimate_is_never_too_low_and_rarely_too_high() -> None:
         sketch.add(f"name {number}", 3)
     estimates = [sketch.read(f"name {number}") for number in range(20_000)]
     assert min(estimates) == 3
-    # A name has one cell in each of two rows of 65,536 cells. About one name in fourteen shares both of its cells with other names.
+    # A name has one cell in each of two rows of 65,536 cells. With 20,000 names, about one name in fourteen shares both of its cells with
+    # other names.
     assert sum(estimate > 3 for estimate in estimates) < 2000
 
 

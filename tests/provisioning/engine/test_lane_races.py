@@ -1,4 +1,4 @@
-"""A dispatch adds a delivery to a lane while a worker finds the lane empty. The tests fix the order of the steps of both transactions."""
+"""A dispatch adds a delivery to a lane while a worker finds the lane empty. The tests set the order of the steps of both transactions."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _checked(request: HttpRequest, host: HostMatch, parameters: Parameters, hint
     client = _named_client(host, client_id or (hint.client_id if hint else ""))
     address = parameters.get("post_logout_redirect_uri")
     if back := parameters.get("returnTo"):
-        # The form that `/v2/logout` shows sends `returnTo`. For `/v2/logout`, the query of a URL need not be registered.
+        # The form on the page of `/v2/logout` contains `returnTo`. As at `/v2/logout`, the query of this URL need not be registered.
         if not is_allowed(back, _allowed(host, client)):
             raise RequestRefused(LoginCase.LOGOUT_ADDRESS_NOT_ALLOWED, address=back[:200])
         session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
@@ -143,8 +143,8 @@ def is_navigation(request: HttpRequest) -> bool:
 def _must_ask(request: HttpRequest, host: HostMatch, parameters: Parameters, hint: Hint | None, session: Session) -> bool:
     """Tell whether to ask the user. The user is asked if nothing in the request proves that the request is about this session.
 
-    Otherwise any page could log users out (RP-Initiated Logout 1.0, 6). A tenant may turn the question off for navigations without a hint.
-    A hint about another user or another session always leads to the question.
+    Without the question, any page could log users out (RP-Initiated Logout 1.0, 6). A tenant may turn the question off for navigations
+    without a hint. A hint about another user or another session always leads to the question.
     """
     if hint is not None:
         return session.pk != hint.sid and (session.user.user_id != hint.subject or bool(hint.sid))
