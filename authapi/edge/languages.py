@@ -11,7 +11,7 @@ def request_language(headers: Mapping[str, str], tenant_id: str) -> str:
     """Return the language that the application requests, otherwise the language of the browser. Empty if the tenant has enabled neither.
 
     Client libraries send `X-Request-Language` (contract 1.10), because a page of an application may have another language than the browser.
-    Names in `headers` must be in lower case, except for the case-insensitive headers of Django.
+    The names in `headers` must be in lower case, unless `headers` is the case-insensitive mapping of Django.
     """
     named = headers.get("x-request-language", "").replace(",", " ").split()
     return named_language(enabled_languages(tenant_id), wished=named, accept_language=headers.get("accept-language", ""))

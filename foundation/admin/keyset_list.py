@@ -107,8 +107,8 @@ class Order:
 
 
 def _stepwise(columns: tuple[tuple[str, bool], ...], key: tuple[Any, ...]) -> Q:
-    """Return a comparison column by column, for ascending and descending columns. PostgreSQL uses an index only for the first column's
-    range."""
+    """Return the condition that a row comes after `key`, for a mix of ascending and descending columns. PostgreSQL uses no index for this
+    condition, so the caller adds a range of the first column."""
     found, equal = Q(), Q()
     for (name, falls), value in zip(columns, key, strict=True):
         found |= equal & Q(**{f"{name}__{'lt' if falls else 'gt'}": value})
@@ -288,7 +288,7 @@ class KeysetChangeList(ChangeList):
 
 
 def _walked(order: Order, base: Rows, narrowed: Rows, *, most: int) -> list[tuple[Any, ...]]:
-    """Return the first keys among `WALK` rows of `base` that are also in `narrowed`.
+    """Examine at most `WALK` rows of `base` in order. Return the keys of the first `most` rows that are also in `narrowed`.
 
     The inner statement applies the limit before the condition: otherwise PostgreSQL could scan all rows.
     """

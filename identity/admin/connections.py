@@ -56,7 +56,7 @@ from identity.services import connections
 
 _ACTIVITIES = ("authentication", "connected_accounts")
 _MORE = ["realms", "enabled_clients", "is_domain_connection", "show_as_button", *_ACTIVITIES, "metadata"]
-# Read-only lines for accounts that may not change the connection.
+# Accounts that may not change the connection see the activities as read-only lines.
 _SHOWN: dict[str, Any] = {name: shown_activity_of(name) for name in _ACTIVITIES}
 # The maximum number of metadata pairs, as in the management interface.
 _METADATA_PAIRS = 10
@@ -196,7 +196,7 @@ _FORMS = {**GUIDES, **STORED_GUIDES}
 
 
 def _strategy_of(request: HttpRequest, row: Connection | None) -> str:
-    """Return the strategy of a row, of a submitted new row, or of the link to the form."""
+    """Return the strategy: of the existing row, or of the submitted new row, or from the link that opened the form."""
     if row is not None and row.strategy:
         return row.strategy
     return request.POST.get("strategy") or request.GET.get("strategy", "")

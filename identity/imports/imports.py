@@ -157,7 +157,8 @@ def _good_rows(job: Job, connection: Connection, chunk: JobChunk, counts: Counte
 def _write_rows(job: Job, connection: Connection, rows: list[NumberedRow]) -> Counter[str]:
     """Insert and update the users of the rows in one transaction. New users are inserted in the order of the file."""
     counts: Counter[str] = Counter()
-    # A concurrent request that links a user makes the user's id the id of an identity. Wait for such requests, then read.
+    # A concurrent request that links a user makes the user's id the id of an identity. Wait for such requests before reading users and
+    # identities.
     lock_names(f"user:{job.tenant_id}:{key}" for _, row in rows for name, key in keys_of(connection, row) if name == "user_id")
     linked = linked_rows(connection, [row for _, row in rows])
     existing = matches_of(connection, [row for _, row in rows])

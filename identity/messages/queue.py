@@ -1,4 +1,4 @@
-"""Messages as jobs: queued inside a transaction and sent at most once by a worker. The private content is sealed until then."""
+"""Messages as jobs: queued inside a transaction and sent at most once by a worker. A job contains the private content in sealed form."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def ask_for_sending(job: Job) -> bool:
 
 @effect_of(Job.Type.MESSAGE)
 def send_message(job: Job) -> Pause | None:
-    """Compose the message and send it at most once. A message that has expired or was switched off in the meantime is not sent."""
+    """Compose the message and send it at most once. A message is not sent if it has expired, or if the tenant has switched it off."""
     expires_at = job.parameters.get("expires_at")
     lasts_until = datetime.fromisoformat(expires_at) if expires_at else None
     if state_of(job) in SETTLED or SEALED not in job.parameters:

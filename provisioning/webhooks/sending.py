@@ -37,7 +37,7 @@ class WebhookOutcome:
 
 
 def post_event(webhook: WebhookConfiguration, *, event_id: str, body: bytes, deadline_seconds: float) -> WebhookOutcome:
-    """Send the envelope `body`; raise an `ActionError` with the masked exchange unless a 2xx arrives in time."""
+    """Send the envelope `body`. Unless an answer with a status 2xx arrives in time, raise an `ActionError` with the masked exchange."""
     recorder = ExchangeRecorder(Mask(webhook.secrets.values()))
     try:
         return _posted(webhook, event_id, body, time.monotonic() + deadline_seconds, recorder)

@@ -1,4 +1,4 @@
-"""Limits new and waiting approval requests (CIBA), so that no mailbox is flooded, and users read a request before they approve it."""
+"""Limits new and waiting approval requests (CIBA). Otherwise mailboxes could be flooded, and users could approve unread requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from authapi.tokens.ciba_requests import waiting_count
 from foundation.database.transactions import lock_name
 from identity.models import User
 
-# Maximum of waiting requests: of one application for one user, of all applications for one user, of one application for all users.
+# Maximum number of waiting requests: of one application for one user, of all applications for one user, of one application for all users.
 MOST_OF_CLIENT_AND_USER, MOST_OF_USER, MOST_OF_CLIENT = 3, 10, 1000
 
 

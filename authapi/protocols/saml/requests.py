@@ -91,8 +91,8 @@ class AuthnRequest:
 def received(sent: Sent, settings: SamlSettings, expected: str) -> Element:
     """Return the root of a message of the type `expected`. Verifies the message if the application has registered certificates.
 
-    With certificates a signature is mandatory: in the URL for the redirect binding, otherwise in the message. Raises `XmlError` and
-    `RequestUnusable`.
+    With certificates, a signature is mandatory: in the URL if the message was sent by redirect, otherwise in the message. Raises
+    `XmlError` and `RequestUnusable`.
     """
     raw = posted_message(sent.message) if sent.query is None else redirected_message(sent.message)
     root = parse(raw)
@@ -149,7 +149,7 @@ def chosen_context(request: AuthnRequest, settings: SamlSettings, *, has_second_
     if not request.contexts:
         return settings.authn_context
     if request.comparison == "better":
-        # The class of the answer must be stronger than each requested class.
+        # With `better`, the class of the answer must be stronger than each requested class.
         return strong[0] if strong and all(each in weak for each in request.contexts) else None
     found = next((each for each in request.contexts if each in (*weak, *strong)), None)
     if found is None and request.comparison == "maximum":
