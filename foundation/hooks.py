@@ -82,7 +82,7 @@ def hold_back(change: Any, row: models.Model) -> bool:
 
 
 class SnapshotCursor:
-    """Holds the function with which the event stream returns its head cursor. Without a function the cursor is an empty string."""
+    """Holds the function that returns the cursor at the head of a tenant's log. Without a function the cursor is an empty string."""
 
     def __init__(self) -> None:
         self._read: Callable[[str], str] | None = None

@@ -158,7 +158,7 @@ async def hit_async(tenant_id: str, endpoint: str) -> Rate:
 
 
 def is_full(tenant_id: str, endpoint: str) -> Rate | None:
-    """Return the rate of a tenant if this process knows that no requests are left, otherwise None. Makes no call to Redis."""
+    """Return the rate of a tenant if this process knows that the tenant has no requests left, otherwise None. Makes no call to Redis."""
     window = Window.now(figure_of(endpoint))
     if settings.RATE_LIMITS_ENABLED and _leases.is_full(f"{tenant_id}/{endpoint}", window.number, window.limit):
         return window.rate(window.limit + 1)

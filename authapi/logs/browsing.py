@@ -37,8 +37,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The start of a page: the time and the id of a line. The page contains the next older lines after this line. With `is_newer`, the page
-    contains the next newer lines.
+    """The start of a page: the time and the id of a line. The page contains the next lines that are older than this line, or, with
+    `is_newer`, the next lines that are newer.
     """
 
     created_at: datetime
@@ -102,7 +102,7 @@ def _walked(question: Question, place: Place | None) -> QuerySet[SignIn]:
         rows = rows.filter(created_at__lte=question.until)
     if place is None:
         return rows.order_by("-created_at", "-pk")
-    # The time condition alone is an index range. The other condition drops lines of the same time that were already shown.
+    # The index serves the condition on the time. The other condition drops lines of the same time that were already shown.
     moment, key = place.created_at, place.key
     if place.is_newer:
         return rows.filter(Q(created_at__gt=moment) | Q(pk__gt=key), created_at__gte=moment).order_by("created_at", "pk")

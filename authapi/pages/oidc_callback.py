@@ -17,7 +17,8 @@ from identity.hosts import HostMatch
 
 # The parameters that the service reads from an answer (OpenID Connect Core 1.0, 3.1.2.5 and 3.1.2.6; RFC 9207, 2).
 _MEMBERS = ("code", "state", "iss", "error", "error_description")
-# Profile data that a provider posts only with the first answer about a user. Personal data must not be in a URL.
+# Profile data that a provider posts only with the first answer about a user. Such an answer must not become a URL, because it contains
+# personal data.
 _USER = "user"
 # Marks a form that a page of this service posted again.
 POSTED_AGAIN = "posted_again"
@@ -40,7 +41,8 @@ def oidc_callback(request: HttpRequest, host: HostMatch) -> HttpResponse:
         # sends the cookie.
         return see_other(request, with_parameters(request.path, answer))
     if is_posted and not read_cookie(request, BROWSER) and POSTED_AGAIN not in request.POST:
-        # Some answers must not be in a URL. A page of this service posts such an answer again, so that the browser sends the cookie.
+        # The answer contains profile data, which must not be in a URL. So instead of a redirect, a page of this service posts the answer
+        # again, and the browser sends the cookie.
         return post_form(request, host.issuer + CALLBACK_PATH, {**answer, POSTED_AGAIN: "1"})
     row, asked = answered_request(request, host, state)
     return finish(kept_login(request, host, row), asked.connection_id, Evidence(lambda connection: proven(connection, asked, answer)))

@@ -12,7 +12,7 @@ _SERVERS_OWN = frozenset({"id", "meta", "schemas", "groups"})
 def changes(
     before: Mapping[str, Any] | None, resource: Mapping[str, Any], *, clears_rest: bool, removed: Iterable[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return path, old value and new value of each change; `clears_rest` marks a replacement of the whole resource."""
+    """Return path, old value and new value of each change; `clears_rest` tells that the write replaces the whole resource."""
     old, new = _flat(before or {}), _flat(resource)
     paths = dict.fromkeys([*new, *(old if clears_rest else ()), *(path for path in old if _is_removed(path, removed))])
     shown = [{"path": path, "before": old.get(path), "after": new.get(path)} for path in paths]

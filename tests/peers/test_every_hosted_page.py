@@ -161,7 +161,7 @@ def test_the_language_check_finds_a_text_of_another_language() -> None:
 
 @pytest.fixture(params=[True, False], ids=["script", "plain"])
 def walk(world: World, request: pytest.FixtureRequest) -> Walk:
-    """Return a user of a phone with a keyboard, whose language is written from right to left."""
+    """Return a user who has a phone and a keyboard. The language of the user is written from right to left."""
     walk = Walk(world, "ar", has_script=request.param)
     walk.page.show_as(width=360, height=740)
     return walk

@@ -21,7 +21,7 @@ class EngineRequest(Request):  # type: ignore[misc]  # the engine has no types
     CPU time to parse empty values.
     """
 
-    # Always empty: for a repeated parameter, the engine would raise an error for the error page. This service refuses the parameter with an
+    # Always empty: for a repeated parameter, the engine would raise an error for the error page. This service refuses such a request with an
     # error that names the parameter (`authapi.protocols.oauth.checks`).
     duplicate_params = ()
 
