@@ -291,7 +291,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return self._link_page(request, offers.renew_invitation(**_named(row)))
 
     def _link_page(self, request: HttpRequest, row: Invitation) -> HttpResponse:
-        """Return the page that shows a link. It is no redirect, because a redirect would require storing the link until the next request."""
+        """Return the page that shows a link. A redirect is not used: it would require storing the link until the next request."""
         context = {
             **self.admin_site.each_context(request),
             "title": f"Invitation of {row.email}",

@@ -31,7 +31,7 @@ WHERE d.created_at < statement_timestamp() - make_interval(secs => %s) AND d.sta
     AND d.{_IS_RUNNING}
 LIMIT %s FOR UPDATE SKIP LOCKED
 """  # noqa: S608  (constants)
-# Deliveries of a stream whose deletion was interrupted.
+# Deliveries of a deleted stream, which are left over because the deletion was interrupted.
 _ORPHANED = f"""
 SELECT d.id FROM provisioning_delivery d WHERE NOT EXISTS (SELECT 1 FROM events_eventstream s WHERE s.id = d.stream_id)
     AND d.{_IS_RUNNING}
