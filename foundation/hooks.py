@@ -100,13 +100,13 @@ snapshot_cursor = SnapshotCursor()
 
 
 class BulkWrites:
-    """Holds the function with which the audit log observes statements over many rows. Without a function nothing is observed."""
+    """Holds the function with which the audit log observes statements that write many rows. Without a function nothing is observed."""
 
     def __init__(self) -> None:
         self._around: Callable[[type[models.Model], Any], AbstractContextManager[None]] | None = None
 
     def fill(self, around: Callable[[type[models.Model], Any], AbstractContextManager[None]]) -> None:
-        """Register `around(model, rows)`, which returns a context manager. From now on, every statement over many rows runs inside it."""
+        """Register `around(model, rows)`, which returns a context manager. From now on, every statement that writes many rows runs inside it."""
         self._around = around
 
     def around(self, model: type[models.Model], rows: Any) -> AbstractContextManager[None]:

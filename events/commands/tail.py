@@ -198,7 +198,7 @@ class Tail:
         self._account.offset = getattr(item, "id", "") or self._account.offset
 
     def _settle(self) -> None:
-        """Flush the output, then store its last offset. If the process is killed in between, events are repeated, but no event is lost."""
+        """Flush the output, then store its last offset. If the process is killed between the two, events are repeated, but none is lost."""
         self._output.flush()
         if self._state and self._account.offset:
             self._state.write(self._account.offset)

@@ -1,4 +1,4 @@
-"""Algorithms of tokens: every algorithm signs, its keys are published for clients, and no other algorithm is accepted in its place."""
+"""Algorithms of tokens: tokens can be signed with each algorithm, clients find the keys, and a token with another algorithm is refused."""
 
 from __future__ import annotations
 
