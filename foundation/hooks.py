@@ -106,7 +106,7 @@ class BulkWrites:
         self._around: Callable[[type[models.Model], Any], AbstractContextManager[None]] | None = None
 
     def fill(self, around: Callable[[type[models.Model], Any], AbstractContextManager[None]]) -> None:
-        """Register `around(model, rows)`, which returns a context manager. From now on, every statement that writes many rows runs inside it."""
+        """Register `around(model, rows)`, which returns a context manager. Every later statement that writes many rows runs inside it."""
         self._around = around
 
     def around(self, model: type[models.Model], rows: Any) -> AbstractContextManager[None]:

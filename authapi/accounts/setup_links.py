@@ -107,9 +107,9 @@ def create_setup_link(
     """Return a new link that sets up a factor. With `kind`, the link allows only this kind of factor. With `is_mailed`, mail the link, too.
 
     `adds` allows a link for a user who already has a factor; the user must prove this factor first. The mail is sent to `recipient`,
-    otherwise to the email address of the user. Raises `Conflict` if the user cannot set up a factor with this link, or if too many links of
-    the user are still valid to mail another. Raises `Invalid` if the mail has no recipient, `NotSupported` if the tenant has no domain, and
-    `MailNotConfigured` if the link must be mailed but no mail server is configured.
+    otherwise to the email address of the user. Raises `Conflict` if the user cannot set up a factor with this link, or if the link
+    must be mailed and the user already has `MOST_LINKS` valid links. Raises `Invalid` if the mail has no recipient, `NotSupported` if the
+    tenant has no domain, and `MailNotConfigured` if the link must be mailed but no mail server is configured.
     """
     user = locked_user(tenant_id=user.tenant_id, user_id=user.user_id)
     _require_use(user, kind, adds=adds)
