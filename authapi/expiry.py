@@ -54,7 +54,7 @@ from identity.stopped_tenants import of_running_tenants
 _BATCH = 2000
 # The worker stops a task after 20 s. Remaining rows are deleted by the next run.
 _LONGEST_SECONDS = 15.0
-# If a used code is used again, the tokens that were issued for it are revoked. This works until this time after the expiry of the code.
+# How long after its expiry a used code is recognized. If a used code is used again, the tokens that were issued for it are revoked.
 _REPLAY_KNOWN = timedelta(hours=24)
 # How long the reuse of a rotated or revoked refresh token is recognized.
 _REUSE_KNOWN = timedelta(days=30)

@@ -1,8 +1,8 @@
 """Stores the present act with its actor: staff, a client of the management interface, a user at the account page, or a command. Pure.
 
 Middleware and commands set the act, and the audit log reads it. Work without an actor (such as a login, or the work of a worker) has no
-act, so the audit log has no entries about the rows that it changes. If such work adds an entry itself (`identity.audit.entries`), the actor
-of the entry is `SERVICE`.
+act, so the audit log has no entries about the rows that this work changes. If such work adds an entry itself (`identity.audit.entries`),
+the actor of the entry is `SERVICE`.
 """
 
 from __future__ import annotations

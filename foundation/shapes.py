@@ -180,8 +180,9 @@ def unrecorded(rule: Rule, **said: Any) -> Field:
 class Resource:
     """The only declaration of a resource: the source of its two schemas (OpenAPI document, events) and of the order of its JSON members.
 
-    Fields are in the order of the OpenAPI document. Events have another published order, and the JSON of the resource has a third; neither
-    may change. If the position of a field differs there, `in_events` or `in_documents` maps the field to the field that precedes it.
+    Fields are in the order of the OpenAPI document. Events have another published order, and the JSON of the resource has a third order.
+    These orders may not change. If the position of a field differs in events (or in the JSON), `in_events` (or `in_documents`) maps the
+    field to the field that precedes it.
     """
 
     def __init__(

@@ -89,7 +89,7 @@ class LogChangeList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.root_queryset.none(), self.list_per_page)
 
     def address_of(self, **place: str) -> str:
-        """Return the URL of the page that begins after the row with a key, with the same search; empty for an empty key."""
+        """Return the URL of the page that begins after the row with this key and has the same search; empty for an empty key."""
         if "" in place.values():
             return ""
         asked = {field: value for field, value in self.search.data.items() if field in self.search.fields and value}

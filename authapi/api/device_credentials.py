@@ -1,7 +1,7 @@
 """Credentials with which devices log in again: `/device-credentials`, `/device-credentials/{id}`.
 
-The list contains refresh tokens, without their values, and public keys of devices. With such a key, an old client calls `/oauth/ro` and
-sends a token that the device signed.
+The list contains refresh tokens, without their values, and public keys of devices. An old client sends a token to `/oauth/ro` that the
+device has signed. The public key of the device verifies this token.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Row = TypeVar("Row", bound=Model)
 _LISTING = Listing("device_credentials", DEVICE_CREDENTIAL_FIELDS)
 _ROTATING = "rotating_refresh_token"
 _PUBLIC_KEY = "public_key"
-# The filter of refresh tokens, by the type in a query. Public keys are in another table. If the query contains no type, the list contains
-# only non-rotating tokens, as clients expect.
+# The condition that selects refresh tokens, for each type that a query can contain. Public keys are in another table. If the query contains
+# no type, the list contains only non-rotating tokens, as clients expect.
 _IS_ROTATING: dict[str | None, dict[str, Any]] = {
     None: {"is_rotating": False},
     "refresh_token": {"is_rotating": False},

@@ -61,7 +61,7 @@ DEVICE_CREDENTIAL_FIELDS = tuple(_DEVICE_CREDENTIAL)
 REGISTERED_DEVICE = reference("RegisteredDevice")
 DEVICE_CREDENTIALS = list_of("device_credentials", reference("DeviceCredential"))
 COMPONENTS: dict[str, Schema] = {
-    # No member is required, because `fields` may leave out any.
+    # No member is required, because `fields` may leave out any member.
     "DeviceCredential": {"type": "object", "properties": _DEVICE_CREDENTIAL},
     "RegisteredDevice": {"type": "object", "required": ["id"], "properties": {"id": TEXT}},
     "Session": {

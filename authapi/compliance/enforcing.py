@@ -1,4 +1,4 @@
-"""Enforces the rules of compliance levels at the endpoints. A violation is refused with the sentence of the rule."""
+"""Enforces the rules of compliance levels at the endpoints. A violation is refused; the error text is the sentence of the rule."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Rich authorization requests (RFC 9396): types registered by an API, objects requested by clients, and their comparison."""
+"""Rich authorization requests (RFC 9396): types that an API registers, objects that clients request, and the comparison of objects."""

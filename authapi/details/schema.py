@@ -1,7 +1,7 @@
 """JSON Schemas of detail types, limited so that no schema and no object can make a check slow. Pure.
 
-An administrator of a tenant writes the schema, and any client sends objects. Schemas are read without network access. References are
-replaced by the schemas that they name before any check. Patterns run in linear time.
+An administrator of a tenant writes the schema, and any client sends objects. Schemas are read without network access. Before any
+check, each reference is replaced by the schema that it names. Patterns run in linear time.
 """
 
 from __future__ import annotations

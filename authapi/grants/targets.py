@@ -1,4 +1,4 @@
-"""Reads the API that a request is for: `audience`, or `resource` (RFC 8707) if the tenant accepts this parameter (contract, 2.2)."""
+"""Reads for which API a token is requested: `audience`, or `resource` (RFC 8707) if the tenant accepts this parameter (contract, 2.2)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def browser_state(session: Session) -> str:
 
 
 def show_state(answer: HttpResponse, session: Session) -> None:
-    """Set the cookie that scripts read. Its lifetime ends when the session would expire if it is not used again."""
+    """Set the cookie that scripts read. For a persistent session, the cookie expires when the session would expire without further use."""
     if not _is_managed(session.tenant_id):
         return
     seconds = max(1, int((session.idle_expires_at - timezone.now()).total_seconds())) if session.is_persistent else None

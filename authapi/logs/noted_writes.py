@@ -17,7 +17,8 @@ from foundation.api.operations import Operation
 from foundation.json_values import storable
 
 _LONGEST_CORRELATION_ID = 64
-# Collections whose paths begin with the id of a user: `users/{id}/...`. Other paths may contain a user id as `.../members/{user_id}/...`.
+# In the paths of these collections, the id of a user follows the name of the collection: `users/{id}/...`. Other paths may contain the id
+# of a user as `.../members/{user_id}/...`.
 _OF_USERS = frozenset({"users", "user-blocks"})
 _PREFIX = "/api/v2/"
 # In the body of this operation, `user_id` is only a part of the id that the new user gets. In other bodies, `user_id` names an existing
@@ -77,7 +78,7 @@ def _user_in_path(request: Request, kwargs: Mapping[str, str]) -> str:
 
 
 def _body_of(request: Request, operation: Operation) -> tuple[Any, str]:
-    """Return the body without secrets, and the id of the user that it names."""
+    """Return the body without secrets, and the id of the user in the body."""
     if operation.body is None:
         return None, ""
     body = request.data

@@ -1,6 +1,6 @@
 """The base of the models of this app: a tenant, and managers that require a tenant.
 
-Changes of their rows cause no events, so bulk writes are allowed.
+Changes of rows of these models cause no events, so bulk writes are allowed.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from foundation.secrets import vault
 if TYPE_CHECKING:
     from authapi.models.client_credentials import ClientCredential
 
-# The grants whose names in the toolkit differ from their names on the wire. All other grants have one name.
+# The grants whose names in the toolkit differ from their names on the wire. All other grants have the same name in both.
 TOOLKIT_GRANTS = {
     "authorization-code": "authorization_code",
     "client-credentials": "client_credentials",
@@ -24,7 +24,7 @@ TOOLKIT_GRANTS = {
 }
 
 
-# The toolkit supports only two of these algorithms.
+# The toolkit supports only two of these algorithms: HS256 and RS256.
 SIGNING_ALGORITHMS = [(name, name) for name in ("HS256", "RS256", "RS512", "PS256")]
 
 

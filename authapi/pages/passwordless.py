@@ -50,7 +50,7 @@ from identity.hosts import HostMatch
 from identity.models import Connection
 
 ADDRESS_PATH, CODE_PATH = "/u/passwordless", "/u/passwordless/code"
-# The button for another message works only when this time has passed after a message. Mails take some seconds to arrive.
+# The button that requests another message works only when this time has passed since the last message. Mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
 _CONNECTION, _ADDRESS, _SENDS = "passwordless_connection", "passwordless_address", "passwordless_sends"
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}

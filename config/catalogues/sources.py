@@ -90,7 +90,7 @@ def _texts_of_python(source: str, place: str) -> Iterator[Text]:
 
 
 def _text_of(function: str, arguments: list[str | None]) -> Text | None:
-    """Return the text of a call; None if the argument is a variable. The text of a variable is found where the source marks its literal."""
+    """Return the text of a call; None if the argument is a variable. The text of a variable is found at the call that marks its literal."""
     context = ""
     if function.startswith(("p", "np")):
         context, arguments = arguments[0] or "", arguments[1:]

@@ -45,7 +45,7 @@ class Supervisor:
     """The process group of one `make up`."""
 
     def __init__(self, console: Console, on_change: Callable[[], None]) -> None:
-        """`on_change` is called whenever a process may have started or ended. Many of these calls follow no change."""
+        """`on_change` is called whenever a process may have started or ended. Often nothing has changed since the previous call."""
         self._console = console
         self._on_change = on_change
         self._selector = selectors.DefaultSelector()

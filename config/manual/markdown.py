@@ -35,7 +35,7 @@ def page(*blocks: str) -> str:
 
 
 def contents() -> str:
-    """Return the table of contents that makes a page the parent of all others in its directory."""
+    """Return the table of contents that makes a page the parent of all other pages in its directory."""
     return fence("{toctree}", ":glob:\n:hidden:\n\n*")
 
 

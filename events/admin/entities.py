@@ -1,4 +1,4 @@
-"""Names the entities of events for readers: a user by name and email address, other entities by name, each with a link to its page."""
+"""Shows the entities of events by their names: a user by name and email address, other entities by name, each with a link to its page."""
 
 from __future__ import annotations
 

@@ -128,7 +128,8 @@ class Line:
         try:
             self._pgconn.consume_input()
             if self._answer is None:
-                # A server that closes an idle connection sends a message first, and one call reads only the message.
+                # A server that closes an idle connection sends a message first, and one call reads only the message. So read again, to
+                # notice that the connection is closed.
                 self._pgconn.consume_input()
             while self._answer is not None and not self._answer.done() and not self._pgconn.is_busy():
                 self._take(self._answer, self._pgconn.get_result())
@@ -168,7 +169,7 @@ class Line:
 
 
 class _UntilCanceled:
-    """The queue of a pool's worker, which ends the worker if its task was canceled."""
+    """The queue of a pool's worker. The queue ends the worker if the task of the worker was canceled."""
 
     def __init__(self, queue: AQueue[MaintenanceTask]) -> None:
         self._queue = queue

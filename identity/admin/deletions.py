@@ -64,7 +64,7 @@ class DeletedInPartsAdmin(ServiceAdmin[Row]):
 
 
 def kind_of(number: int, kind: str) -> str:
-    """Return the name of a counted kind that follows this number: the singular for 1, otherwise the plural."""
+    """Return the name of a counted kind, to be written after this number: the singular for 1, otherwise the plural."""
     return SINGULAR[kind] if number == 1 else kind
 
 

@@ -54,7 +54,10 @@ def seal_again(table: CarriedTable, secrets: list[Any], shift: Shift | None) -> 
 
 
 def secret_sum(journey: Journey, entries: Iterator[tuple[Any, str, Pointer, str]], shift: Shift | None = None) -> tuple[int, str]:
-    """Return number and sum of the keyed digests of values. With `shift`, `entries` have keys of the target, which are shifted back."""
+    """Return the number of values, and the sum of their keyed digests.
+
+    With `shift`, `entries` have the keys of rows at the target. These keys are shifted back to the keys of rows at the source.
+    """
     count, total = 0, 0
     for key, column, pointer, value in entries:
         total = add_digest(total, journey, [_moved(key, shift, back=True), column, list(pointer), value])

@@ -215,7 +215,7 @@ def accounts_of_other_tenants(server: str, remote_ids: Iterable[str], *, tenant_
 
 
 def head_position(tenant_id: str) -> int:
-    """Return the position of the tenant's newest event, which is the position of writes outside of deliveries."""
+    """Return the position of the tenant's newest event. Writes outside of deliveries are stored with this position."""
     return Head.objects.filter(pk=tenant_id).values_list("position", flat=True).first() or 0
 
 

@@ -62,7 +62,7 @@ def test_a_client_of_another_network_gets_the_same_404_as_for_an_unknown_path(se
 @pytest.mark.usefixtures("committed_db")
 def test_a_forwarded_request_for_metrics_is_allowed_by_its_original_ip_address(settings: Settings) -> None:
     assert _status(x_forwarded_for="203.0.113.9") == 404
-    # The proxy is not declared, so its headers are not trusted, even if they contain a loopback address.
+    # `TRUSTED_PROXIES` does not contain the proxy, so its headers are not trusted, even if they contain a loopback address.
     assert _status(x_forwarded_for="127.0.0.1") == 404
     assert _status(forwarded="for=127.0.0.1") == 404
     settings.TRUSTED_PROXIES = ["127.0.0.1"]

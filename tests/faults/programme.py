@@ -18,7 +18,7 @@ import pytest
 MINUTES_VARIABLE = "FAULT_MINUTES"
 SEED_VARIABLE = "FAULT_SEED"
 _SECONDS_PER_MINUTE = 60.0
-# A test is used to measure how slow the machine is only if it is expected to take at least this long: the time of a shorter test varies too
+# Tests that are expected to take less time than this are not used to measure how slow the machine is: the time of a short test varies too
 # much.
 _ENOUGH_SECONDS = 10.0
 # The time for stopping the servers at the end of a run.

@@ -47,7 +47,7 @@ class InvitationToCreate(Closed):
 INVITATION = reference("Invitation")
 INVITATIONS = list_of("invitations", INVITATION)
 COMPONENTS: dict[str, Schema] = {
-    # No member is required, because `fields` may leave out any.
+    # No member is required, because `fields` may leave out any member.
     "Invitation": {
         "type": "object",
         "properties": {

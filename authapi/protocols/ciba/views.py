@@ -1,6 +1,6 @@
 """`/approve`: the URL of the link that a user opens to approve a request, and the pages that show the result. Opening a link, for example
 by a mail scanner, approves nothing: the user logs in, and then approves or denies the request on a page. Only this page shows the request,
-and only its user sees the page.
+and only the user of the request sees the page.
 """
 
 from __future__ import annotations

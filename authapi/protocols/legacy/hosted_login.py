@@ -40,7 +40,8 @@ def login(request: LegacyRequest) -> Reply:
     if client is None:
         raise RequestRefused(LegacyCase.UNKNOWN_CLIENT)
     if request.origin and not is_own_page(request):
-        # A browser does not store the cookie of a response to a page of another host. So the ticket could not be bound to the browser.
+        # A browser does not store the cookie of a response to a page of another host. Without this cookie, the ticket could not be bound to
+        # the browser, so the request is refused.
         raise RequestRefused(LegacyCase.FOREIGN_PAGE)
     require_own_forms(client)
     username, password = request.needed("username"), request.needed("password")

@@ -100,7 +100,7 @@ def _values(said: Mapping[str, Any] | None) -> list[Any]:
 
 
 def _subjects(*members: Mapping[str, dict[str, Any] | None]) -> frozenset[str]:
-    """Return the allowed user ids of `sub`. The members `id_token` and `userinfo` are about the same user, so their ids must overlap."""
+    """Return the allowed user ids of `sub`. `id_token` and `userinfo` are about one user, so if both contain ids, only common ids count."""
     wanted = [frozenset(str(value) for value in _values(member["sub"])) for member in members if _values(member.get("sub"))]
     if not wanted:
         return frozenset()

@@ -1,7 +1,7 @@
 """The three ways in which a client sends an authorization request: in the URL, as a signed request object, or pushed before.
 
-`received` returns the parameters of a request at `/authorize`. The code that answers the client calls `claim` for a success and `let_go`
-for a refusal. A pushed request, or a signed request with a `jti`, is answered with a success at most once.
+`received` returns the parameters of a request at `/authorize`. The function that answers the client calls `claim` for a success and
+`let_go` for a refusal. A pushed request, or a signed request with a `jti`, is answered with a success at most once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Describes authorization details in words, for the consent page.
 
-The text is the title and the sentence that the tenant has configured, and all members that the sentence omits. The values come from a
-client. They are shown as text, without characters that change how the text around a value is displayed.
+The text has three parts: the title and the sentence, both configured by the tenant, and a list of all members that the sentence omits. The
+values come from a client. They are shown as text, without characters that change how the text around a value is displayed.
 """
 
 from __future__ import annotations

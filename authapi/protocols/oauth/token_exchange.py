@@ -13,8 +13,8 @@ from authapi.upstream.subject_tokens import logged_in_by_token
 
 
 class TokenExchangeGrant(TokenGrant):
-    """Issues a token for the next API if the client sends an access token of this service, and the tokens of a user if it sends a token of
-    an external issuer."""
+    """Exchanges two kinds of tokens: for an access token of this service, issues a token for the next API; for a token of an external
+    issuer, issues the tokens of a user."""
 
     name = "urn:ietf:params:oauth:grant-type:token-exchange"
 

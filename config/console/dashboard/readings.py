@@ -252,7 +252,7 @@ def kinds_of_dead_letters(tenant: str | None) -> list[Kind]:
 
 
 def age_of(moment: datetime) -> timedelta:
-    """Return the time since a moment; zero for a moment in the future, because the clocks of two machines differ."""
+    """Return the time since a moment; zero for a moment in the future, which can occur because the clocks of two machines differ."""
     return max(timezone.now() - moment, timedelta(0))
 
 
