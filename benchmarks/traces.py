@@ -1,8 +1,8 @@
 """The cost of traces: updates of users with traces on and off, measured alternately in one process on one connection.
 
 Run with `.venv/bin/python -m benchmarks.traces [rounds]` against a migrated database (`DATABASE_URL`). Each update is made inside the span
-of a request, and its event then gets its position. While traces are on, every update has a trace, and the spans are sent to a collector in
-another process. Prints medians; it creates a tenant and does not delete it.
+of a request, and the event of the update then gets a position. While traces are on, every update has a trace, and the spans are sent to a
+collector in another process. Prints medians; creates a tenant and does not delete it.
 """
 
 from __future__ import annotations

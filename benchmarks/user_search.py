@@ -4,8 +4,8 @@ The searches return pages with totals, as client libraries request them.
 
 Run with `.venv/bin/python -m benchmarks user_search [--users 1000000]`. It creates another database on the server of `DATABASE_URL`, fills
 it without the recorder, and drops it at the end. Prints the median and the minimum of 20 runs in milliseconds. A run begins with the
-parameters, and ends with the documents of 50 users. Each hostile query, which should be refused or time out, is measured once. The last
-lines show what a write costs without and with the indexes.
+parameters of a search, and ends with the documents of 50 users. Each hostile query, which should be refused or time out, is measured once.
+The last lines show what a write costs without and with the indexes.
 """
 
 from __future__ import annotations

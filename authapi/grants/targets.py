@@ -18,7 +18,7 @@ _LONGEST = 600
 
 
 def audience_of(request: TokenRequest) -> str | None:
-    """Return the audience that a token request names, in either parameter. Raises `RequestRefused`."""
+    """Return the audience in a token request: the value of `audience`, or the API in `resource`. Raises `RequestRefused`."""
     audience = request.text("audience")
     if audience is not None or RESOURCE not in request.form or not sign_in_settings(request.host.tenant_id).reads_resource:
         return audience

@@ -2,7 +2,7 @@
 
 The plain path is `authapi.tokens.refresh_tokens`, which runs in a thread. It locks the row, reads it, and writes the row and its successor,
 with five round trips to the database server. The fast path reads the row without a lock. Each exchange changes `updated` of a token, and
-each revocation sets `revoked`, also a revocation that a block or a logout causes. The fast path writes only if `revoked` is empty, and if
+each revocation sets `revoked`, even if a block or a logout causes the revocation. The fast path writes only if `revoked` is empty, and if
 `updated` has not changed since it was read. A token that has changed in the meantime takes the plain path. Every request other than an
 ordinary exchange of a valid token takes the plain path, too. One statement writes the rotation and the successor, so either both are
 stored, or neither. The measurements are in docs/performance.md.

@@ -61,7 +61,7 @@ class _Unacceptable(Exception):
 def logged_in_by_token(request: TokenRequest, client: Client, kind: str) -> TokenAnswer:
     """Return tokens for the user of a subject token. Raises `RequestRefused`; the sign-in log has the reason.
 
-    1. The client must be allowed to exchange such tokens, and a profile must have their type.
+    1. The client must be allowed to exchange such tokens, and a token exchange profile must have the type of the token.
     2. The IP address of the sender must have attempts left.
     3. The token is checked, and must name a user.
     4. The user is logged in, as with a password.

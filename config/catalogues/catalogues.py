@@ -70,8 +70,8 @@ def read_catalogue(language: str) -> Catalogue:
 def merged(language: str, texts: dict[tuple[str, str], Text]) -> Catalogue:
     """Return the catalogue with exactly the texts of the source: obsolete texts are dropped, new texts have no translation.
 
-    There is no fuzzy matching of similar texts, because pages would show a guessed translation like a checked one. If a text gains a
-    plural, its translation is dropped.
+    There is no fuzzy matching of similar texts, because pages would show a guessed translation as if it were checked. If a text
+    gains a plural, its translation is dropped.
     """
     known, fresh = read_catalogue(language), Catalogue(language)
     for text in texts.values():

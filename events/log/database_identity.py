@@ -1,6 +1,6 @@
 """Checks that the service uses the database in which the logs were written. Decision: docs/adr/0043.
 
-Every new cluster has another system identifier in PostgreSQL, for example a cluster in which a dump was restored. The timeline of a cluster
+Every new cluster has another system identifier in PostgreSQL. A cluster in which a dump was restored is new, too. The timeline of a cluster
 changes with every promotion and every recovery to a point in time. A change of one of these two values does not prove that events were
 lost. So the service only reports a difference, until an operator confirms the database with `manage.py events restored`.
 """

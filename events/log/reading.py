@@ -180,7 +180,7 @@ class LogReader:
         return [_page_or_error(found, cursor) for found, (_, cursor) in zip(rows, places, strict=True)]
 
     async def start_at(self, tenant_id: str, moment: datetime) -> tuple[Bounds, Cursor]:
-        """Return the cursor directly before the first event recorded at or after the time, or the end of the log.
+        """Return the cursor directly before the first event recorded at or after the time; the end of the log if there is no such event.
 
         Raises `CursorExpired` if an event recorded at or after the time was pruned. If the log is complete and the time is before its first
         event, the cursor is the floor.

@@ -1,6 +1,6 @@
 """Prunes events that are older than their tenant's retention: one transaction raises the floor and deletes the rows below it.
 
-Locks are taken in one order: first the tenant's pruning lock, then log rows and events, last the head row, for one update before the
+Locks are taken in one order: first the tenant's pruning lock, then log rows and events, last the head row, which is updated just before the
 commit. The pruning lock is an advisory lock that prevents two runs at the same time. Numbering locks the head row and then inserts
 positions that pruning never touches. So a pruning transaction delays numbering only between its update of the head row and its commit. No
 deadlock is possible. Writers of events take none of these locks.

@@ -201,8 +201,8 @@ class LinePool(AsyncConnectionPool[Handle]):
     async def worker(cls, q: AQueue[MaintenanceTask]) -> None:
         """Run the tasks of the queue until this task is canceled.
 
-        psycopg's worker treats a cancellation as a failure of its connection and continues. An event loop that closes before its pool
-        (a server that a second signal stops) would wait for the worker forever.
+        psycopg's worker treats a cancellation as a failure of its connection and continues. If an event loop closes before its pool, for
+        example because a second signal stops the server, it would wait for the worker forever.
         """
         await super().worker(cast(AQueue[MaintenanceTask], _UntilCanceled(q)))
 

@@ -75,7 +75,7 @@ def alias_that_contains(position: str) -> str:
 
 
 def current_position() -> tuple[str, datetime]:
-    """Return the position of the primary's write-ahead log, and its time."""
+    """Return the present position of the primary's write-ahead log, and the time of the query."""
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute(_POSITION)
         position, now = cursor.fetchone()

@@ -1,7 +1,7 @@
 """Recognizes claims that are secrets. Pure.
 
-The audit log hides more names, such as `private_email` and `employee_code`. In this module, such names are ordinary claims of a user, not
-secrets.
+The audit log also hides values with other names, such as `private_email` and `employee_code`. In this module, claims with these names are
+not secrets, because they are ordinary claims of a user.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def seal(value: str, *, place: str) -> str:
 
 
 def unseal(token: str, *, place: str) -> str:
-    """Decrypt what `seal` returned for the same `place`; raise `SecretUnreadable` otherwise."""
+    """Decrypt a text that `seal` returned for the same `place`. Raises `SecretUnreadable` for any other text."""
     key_id, _, text = token.partition(".")
     try:
         sealed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
@@ -50,7 +50,7 @@ def seal_bytes(value: bytes, *, place: str) -> bytes:
 
 
 def unseal_bytes(sealed: bytes, *, place: str) -> bytes:
-    """Decrypt what `seal_bytes` returned for the same `place`; raise `SecretUnreadable` otherwise."""
+    """Decrypt bytes that `seal_bytes` returned for the same `place`. Raises `SecretUnreadable` for any other bytes."""
     key_id, _, raw = sealed.partition(b".")
     key = settings.ENCRYPTION_KEYS.get(key_id.decode(errors="replace"))
     if key is None:

@@ -35,7 +35,7 @@ def replace_factors(*, tenant_id: str, user_id: str, wanted: Sequence[GivenFacto
     """Replace the phone numbers, email addresses and apps of a user by `wanted`. Return the factors in the order of `wanted`. Keys and
     passkeys are kept.
 
-    A factor that exists already keeps its id. Raises the errors of `give_factor`, and then changes nothing.
+    A factor that exists already keeps its id. Raises the errors of `give_factor`; after an error, nothing has changed.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     present, found = factors_of(user, KINDS), []

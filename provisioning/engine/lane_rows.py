@@ -24,8 +24,8 @@ SELECT 1 FROM provisioning_lane WHERE id = %s AND token = %s AND lease_until > c
 
 # Rules for the statements of a claim. Statistics may be outdated, and a plan based on outdated statistics could read all waiting rows for
 # each claim. The statements therefore leave the planner few choices:
-# - Look up a row by a key from a subquery, or in a LATERAL subquery with a limit. PostgreSQL may execute a join by hashing the
-#   whole other table or by scanning the index of that table from its first row.
+# - Look up a row by a key from a subquery, or in a LATERAL subquery with a limit. For a plain join, PostgreSQL may hash the whole
+#   other table, or scan an index of that table from its first row.
 # - To read the first row of a stream or a lane, join with `_MANY` (ten rows) before the limit. If the planner expects one row, it may
 #   choose any index on the stream and sort the rows. With the join it expects ten rows, of which the limit needs one. So it estimates a
 #   tenth of the cost for the index that returns the rows in order, and chooses this index.
@@ -81,7 +81,7 @@ SELECT * FROM this UNION ALL SELECT * FROM oldest
 # Makes a claim in one statement: finds the first waiting delivery of `lane` in `stream`, unless this delivery must not run; counts the
 # attempt before it starts, so that a crash is counted; sets a new token and lease; and stores the lost attempt of an expired claim. Another
 # worker may settle the delivery after the statement took its snapshot and before it got the lock. Therefore the attempt is counted only if
-# the newest version of the row still waits, and without a counted attempt there is no claim.
+# the delivery still waits in the newest version of its row, and without a counted attempt there is no claim.
 _CLAIM = f"""
 waiting AS (
     SELECT d.id, d.event_id, d.event_type, coalesce(letter.rebuilt_position, d.position) AS position,

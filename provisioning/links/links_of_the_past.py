@@ -22,8 +22,8 @@ from provisioning.scim.settings import BASE_URL
 logger = logging.getLogger(__name__)
 
 # Selects, for each user, the newest write that one version of the action made. The user name is known only if the mapping takes `userName`
-# from the e-mail address, and if the log still contains the event. Deliveries settled after the next version was deployed are excluded,
-# because they may have gone to another server.
+# from the e-mail address, and if the log still contains the event. Deliveries that were settled after the next version was deployed are
+# excluded, because they may have gone to another server.
 _LEARN = """
 WITH written AS (
     SELECT DISTINCT ON (d.key) substr(d.key, 6) AS user_id, d.position, d.tenant_id, d.event_type, d.detail ->> 'scim_id' AS remote_id,

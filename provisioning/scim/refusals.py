@@ -74,7 +74,8 @@ def refusal(label: str, status: int, headers: Mapping[str, str], body: bytes, *,
 def _class_of(label: str, status: int, *, is_scim: bool) -> type[ActionError]:
     if status == 400 and label.startswith("GET") and "{id}" not in label:
         return FilterRefused
-    # A SCIM 404 for a path with an id means that the resource does not exist. For the collection, it means that the base URL is wrong.
+    # A SCIM 404 for a path with an id means that the resource does not exist. For the path of a collection, a 404 means that the base URL
+    # is wrong.
     if status == 404 and is_scim and "{id}" in label:
         return ResourceGone
     if status in _CLASSES:

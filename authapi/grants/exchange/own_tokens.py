@@ -16,7 +16,7 @@ from authapi.tokens.verifying import TokenRefused, verify_own_token
 from identity.models import User
 
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a type)
-# Access tokens of this service are JWTs, so a request may name either of these types.
+# Access tokens of this service are JWTs. So a request may contain either of these types for such a token.
 OWN_TYPES = frozenset({ACCESS_TOKEN, "urn:ietf:params:oauth:token-type:jwt"})
 ON_BEHALF_OF = "on_behalf_of_token_exchange"
 
@@ -33,7 +33,7 @@ def own_api(client: Client) -> str:
 def may_exchange(client: Client, kind: str) -> bool:
     """Tell whether a client may use this kind of exchange.
 
-    A third-party client may not exchange tokens, because it needs the consent of users.
+    A third-party client may not exchange tokens, because such a client needs the consent of users.
     """
     allowed = (client.settings.get("token_exchange") or {}).get("allow_any_profile_of_type") or ()
     return client.is_first_party and kind in allowed
@@ -55,8 +55,8 @@ def subject_of(request: TokenRequest, api: str) -> tuple[AccessTokenClaims, User
 def actor_of(request: TokenRequest, client: Client, api: str) -> AccessTokenClaims | None:
     """Return the claims of the actor token; None if the request has no actor token. Raises `RequestRefused`.
 
-    The actor is the client itself or a user. The token of the client is a token that it requested for itself; the token of a user is for
-    the client's API. A token that already has an actor is refused.
+    The actor is the client itself or a user. The token of the client is a token that the client has requested for itself; the token of a
+    user is for the client's API. A token that already has an actor is refused.
     """
     token, kind = request.text("actor_token"), request.text("actor_token_type")
     if token is None and kind is None:

@@ -1,4 +1,4 @@
-"""The page of a link that sets up a second factor. Opening the link does nothing, because mail scanners open every link.
+"""The page of a link that sets up a second factor. Opening the link changes nothing, because mail scanners open every link.
 
 A user who already has a factor must prove this factor first. The link and this proof do not begin a session.
 """

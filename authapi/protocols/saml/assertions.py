@@ -117,7 +117,7 @@ def _subject(answering: Answering, name_id: NameId, *, recipient: str, ends: str
 
 
 def _statement(attributes: Sequence[Attribute], settings: SamlSettings) -> Element:
-    # The statement declares the prefixes once, because the types of values (`xsi:type`) contain these prefixes.
+    # Declare the prefixes `xs` and `xsi` once, at the statement, because the types of values (`xsi:type`) contain these prefixes.
     statement = with_prefixes(element(saml("AttributeStatement")), "xs", "xsi")
     for attribute in attributes:
         name_format = _name_format(attribute.name) if settings.includes_name_format else None

@@ -118,8 +118,7 @@ class Hours:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The deliveries of the last hours: how many there are in each state, and their success and time for each stream and also for each
-    hour."""
+    """The deliveries of the last hours: for each state, their number; for each stream, and for each hour, their success and time."""
 
     by_state: dict[str, int]
     is_cut: bool

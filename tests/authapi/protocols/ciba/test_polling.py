@@ -1,4 +1,4 @@
-"""The grant at the token endpoint: pending and ended requests, one exchange of each request, and the tokens (CIBA 10.1 and 11)."""
+"""The grant at the token endpoint: pending and ended requests, the only exchange of each request, and the tokens (CIBA 10.1 and 11)."""
 
 from __future__ import annotations
 
