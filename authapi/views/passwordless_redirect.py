@@ -1,7 +1,7 @@
 """`GET /passwordless/verify_redirect`: an application redirects the browser to this URL, with a typed code (contract 2.5).
 
-Any site can redirect a browser to this endpoint with an attacker's address (email or phone) and code. So a page asks the user before the
-login.
+Any site can redirect a browser to this endpoint with an attacker's address (email or phone) and code. So the user must confirm the login on
+a page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
 
 @tenant_page("passwordless_verify_redirect", methods=("GET",))
 def verify_redirect(request: HttpRequest, host: HostMatch) -> HttpResponse:
-    """Check the request as `/authorize` does, and redirect to the page that asks the user. That page uses up the code."""
+    """Check the request as `/authorize` does, and redirect to the page on which the user confirms the login. That page uses up the code."""
     parameters = read(sent_pairs(request))
     if parameters.repeated:
         raise RequestRefused(RequestCase.REPEATED_PARAMETER, parameter=min(parameters.repeated)[:100])

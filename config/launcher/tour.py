@@ -119,7 +119,7 @@ def _next(events: Iterator[dict[str, Any]], wanted: Callable[[dict[str, Any]], b
             if message["type"] == "error" or time.monotonic() > deadline:
                 break
     except TimeoutError:
-        # The error below reports a timeout like every other missing event.
+        # The error below reports a timeout in the same way as any other missing event.
         pass
     raise TourFailed(f"{what} did not arrive within {_PATIENCE_SECONDS:.0f} seconds")
 

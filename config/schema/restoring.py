@@ -23,8 +23,9 @@ _WHILE_RESTORING = "SET LOCAL search_path = ''; SET LOCAL check_function_bodies 
 def restore_schema(connection: psycopg.Connection) -> bool:
     """Restore the schema from the dump, and return whether it was restored. The caller then applies the missing migrations.
 
-    Restores everything or nothing, in one transaction. Returns False if the database is not empty, if the dump has other sources or was
-    made for another version of PostgreSQL, or if the server refuses a statement, such as the statement that creates an extension.
+    Restores everything or nothing, in one transaction. Returns False if the database is not empty, if the sources have changed since the
+    dump was made, if the dump is for another version of PostgreSQL, or if the server refuses a statement, such as the statement that
+    creates an extension.
     """
     kept = dump.read()
     if kept is None or connection.info.server_version // 10000 != kept.server:

@@ -83,7 +83,7 @@ class Line:
         try:
             self._pgconn.send_query_prepared(statement.name.encode(), [_text(value) for value in values], result_format=statement.format)
             if self._pgconn.flush():
-                # The send buffer is full, although a statement is a few bytes and is sent alone: the server no longer reads.
+                # The send buffer is full, although it contains only one statement of a few bytes: the server no longer reads.
                 raise psycopg.OperationalError("the server accepts no statement")
             self._be_patient()
             self._answer = self._loop.create_future()

@@ -67,7 +67,7 @@ class _Checked(smtplib.SMTP):
 def checked_smtp(host: str, port: int, *, is_tls: bool, seconds: float, own_name: str) -> smtplib.SMTP:
     """Return a connection to a tenant's mail server, after its greeting.
 
-    Raises a subclass of `OutboundError` if no permitted address accepts the connection, and the exceptions of `smtplib`.
+    Raises a subclass of `OutboundError` if no permitted address accepts the connection. Also raises the exceptions of `smtplib`.
     """
     networks = parse_networks(settings.OUTBOUND_PRIVATE_NETWORKS)
     rules = OutboundRules(networks, settings.OUTBOUND_ALLOW_HTTP, settings.OUTBOUND_CA_FILE)

@@ -37,7 +37,8 @@ def record(
 
     The present act supplies the actor and the IP address. Pass `actor`, `ip` and `user_agent` where there is no present act, as
     during a login. `before` and `after` are all values of the row; the entry keeps only the differences. Values whose names look
-    like secrets are hidden, but never pass a secret. `facts` are further details. Call inside the transaction of the change.
+    like secrets are hidden; even so, callers must not pass a secret. `facts` are further details. Call inside the transaction of the
+    change.
     """
     present = current_act()
     if actor is not None or present is None:

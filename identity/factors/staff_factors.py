@@ -1,4 +1,4 @@
-"""The factors of staff accounts: enroll, use, rename, remove. Every change of the set ends the other sessions of the account.
+"""The factors of staff accounts: enroll, use, rename, remove. Every change of the set of factors ends the other sessions of the account.
 
 A conditional update marks a code or counter as used. So exactly one of two concurrent uses succeeds, also in different processes.
 """

@@ -1,4 +1,4 @@
-"""The factors and passkeys of end users: enroll, use, rename, remove. Every change of the set locks the user's row.
+"""The factors and passkeys of end users: enroll, use, rename, remove. Every change of the set of factors locks the user's row.
 
 A conditional update marks a code or counter as used. So exactly one of two concurrent uses succeeds, also in different processes.
 """

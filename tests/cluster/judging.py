@@ -1,6 +1,7 @@
 """A program that judges the deliveries of a stream: `python -m tests.cluster.judging <stream> <directory> [lossy]`.
 
-Outcomes are committed asynchronously. A promoted standby can lack the latest outcomes. The workers then repeat these deliveries in order.
+Outcomes are committed asynchronously, so a promoted standby can lack the latest outcomes. The workers then repeat the deliveries of these
+outcomes in order.
 """
 
 from __future__ import annotations

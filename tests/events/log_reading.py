@@ -101,6 +101,6 @@ def _name_of_organization(document: dict[str, Any], state: dict[str, dict[str, A
 
 
 def _visible(kind: DocumentKind, document: dict[str, Any]) -> dict[str, Any]:
-    """Return the members that events of the object keep up to date. The name of its organization changes only by `organization.updated`."""
+    """Return the members that events of the object keep up to date. The name of the organization changes only by `organization.updated`."""
     shown = {name: value for name, value in document.items() if name not in kind.silent and name != "deleted_at"}
     return shown | {"organization": {"id": shown["organization"]["id"]}} if "organization" in shown else shown

@@ -1,4 +1,4 @@
-"""The parameter `claims` (OpenID Connect Core 1.0, 5.5), which requests single claims in the id token and the profile. Uses no database."""
+"""The parameter `claims` (OpenID Connect Core 1.0, 5.5): it requests single claims in the id token and the profile. Uses no database."""
 
 from __future__ import annotations
 

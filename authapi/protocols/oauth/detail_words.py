@@ -56,7 +56,7 @@ def _is_invisible(letter: str) -> bool:
 def _sentence(detail: Detail, template: str) -> tuple[tuple[Passage, ...], frozenset[tuple[str, ...]]]:
     """Return the sentence with its values, and the paths of the members in the sentence.
 
-    Both are empty if one of these members is missing.
+    Both are empty if a member that the sentence needs is missing.
     """
     if not template:
         return (), frozenset()

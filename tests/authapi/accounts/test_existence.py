@@ -1,4 +1,6 @@
-"""No request may reveal whether an account exists: the service runs the same statements and checks the same number of hashes in both cases.
+"""No request may reveal whether an account exists.
+
+With and without the account, the service runs the same statements and checks the same number of hashes.
 
 These tests count statements and hashes in the web application. They do not measure time, because time varies on a busy machine.
 """

@@ -18,7 +18,7 @@ Recorded = Callable[[Answer], list[str]]
 
 @pytest.fixture
 def recorded(tenant: Tenant) -> Recorded:
-    """Return a function that checks that a response is successful, and returns the types of the events since its last call."""
+    """Return a function that checks that a response is successful, and returns the types of the events since the previous check."""
     seen = [0]
 
     def since(answer: Answer) -> list[str]:
@@ -33,7 +33,10 @@ def recorded(tenant: Tenant) -> Recorded:
 
 @pytest.fixture
 def story(api: Management, tenant: Tenant, ada: User, database_connection: Connection) -> dict[str, Any]:
-    """Return ids. Ada is a member of an organization and of a group, and has a role in both. Another group contains her group."""
+    """Return the ids of the created rows.
+
+    Ada is a member of an organization and of a group, and has a role in both. Another group contains her group.
+    """
     directory = make_connection(tenant_id=tenant.pk, strategy="samlp", options={"signInEndpoint": "https://idp.example.test"})
     organization = make_organization(tenant, "acme")
     group = make_group(tenant, "inner", type="connection", connection_id=directory.pk)

@@ -58,8 +58,8 @@ def noted_tests(areas: Sequence[Area], using: Runner) -> NearTests | None:
 def passes_afterwards(areas: Sequence[Area], using: Runner) -> bool:
     """Tell whether the tests pass without a mutant on the database on which the mutants ran.
 
-    If a test fails, a mutant has left rows in this database. These rows may also have failed the tests of later mutants, which were then
-    counted as caught.
+    If a test fails, a mutant has left rows in this database. These rows may also have made the tests of later mutants fail, and these
+    mutants were then counted as caught.
     """
     return _without_a_mutant(areas, using, "after all mutants")
 
