@@ -1,7 +1,7 @@
 """Credentials with which devices log in again: `/device-credentials`, `/device-credentials/{id}`.
 
-The list contains refresh tokens, without their values, and public keys of devices. An old client sends a token to `/oauth/ro` that the
-device has signed. The public key of the device verifies this token.
+The list contains refresh tokens, without their values, and public keys of devices. The device of an old client signs a token, and
+the client sends this token to `/oauth/ro`. The public key of the device verifies the token.
 """
 
 from __future__ import annotations
