@@ -137,7 +137,7 @@ def _is_final(error: ValueError, text: _Text) -> bool:
 
 
 def _grown(text: _Text, number: int) -> bool:
-    """Read on until twice as much text of the row is in the window, so that a long row is scanned only a few times. False at the end of the
+    """Read more until twice as much text of the row is in the window, so that a long row is scanned only a few times. False at the end of the
     file."""
     wanted = 2 * (len(text.window) - text.at)
     if wanted > 2 * LONGEST_ROW:
