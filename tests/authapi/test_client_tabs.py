@@ -62,7 +62,7 @@ def clients_of(connection: Connection) -> list[str]:
 
 
 def test_a_connection_is_added_to_a_client_and_removed_after_a_confirmation(browser: Browser, client: Client, people: Connection) -> None:
-    assert "Users cannot log in to this application until you add one." in shown(browser, client, "connections")
+    assert "Users cannot log in to this application until you add a connection." in shown(browser, client, "connections")
     assert '<option value="' + people.pk in browser.get(page(client, "connections")).content.decode()
     answer = browser.post(page(client, "connections"), {"chosen": "people"})
     assert answer["Location"] == f"{page(client)}?tab=connections"

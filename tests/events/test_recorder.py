@@ -48,6 +48,8 @@ def test_a_document_without_a_change_records_no_event(tenant: Tenant, database_c
 
 
 def test_recording_a_document_keeps_marks_with_the_same_key_in_other_tables(tenant: Tenant) -> None:
+    # Remove the marks of earlier tests.
+    sweep()
     organization = make_organization(tenant)
     same_key, other = (
         Group.all_tenants.create(id=key, tenant_id=tenant.pk, name=key, type="tenant") for key in (organization.pk, new_group_id())

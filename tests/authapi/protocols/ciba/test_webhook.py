@@ -83,4 +83,4 @@ def test_a_private_address_and_a_removed_webhook_get_no_request(center: CallCent
 def test_a_webhook_without_its_secret_is_reported_as_incomplete(center: CallCenter) -> None:
     told_by(center, "https://hooks.example.test/")
     TenantSettings.objects.of(center.tenant.pk).update(sealed_values={})
-    assert "the address and the secret of the webhook" in center.start().json()["error_description"]
+    assert "its address or its secret is missing" in center.start().json()["error_description"]
