@@ -219,7 +219,7 @@ class OrganizationPanels(Tables):
         ]
         return cut(
             "Connections",
-            ("Connection", "Enabled", "Makes users members at login", "Show as button", "", ""),
+            ("Connection", "Enabled", "Users become members at login", "Show as button", "", ""),
             rows,
             empty_text="No connections. Members cannot log in to the organization without a connection.",
             more_url=self.list_of(OrganizationConnection, organization__id__exact=row.pk),
