@@ -79,7 +79,7 @@ class LongReaders:
 
     def assert_whole(self) -> None:
         """Wait until each subscriber has read the log to its end. Assert that no event is missing."""
-        self._following.all_at(self._world.head(self._tenant), seconds=90)
+        self._following.all_at(self._world.head(self._tenant), seconds=180)
         for follower in self._following.followers:
             assert set(follower.arrived) == set(range(self._tenant.base + 1, self._tenant.base + LONG + 1))
         assert_never_failed(self._following)
