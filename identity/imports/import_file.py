@@ -137,8 +137,10 @@ def _is_final(error: ValueError, text: _Text) -> bool:
 
 
 def _grown(text: _Text, number: int) -> bool:
-    """Read more until twice as much text of the row is in the window, so that a long row is scanned only a few times. False at the end of the
-    file."""
+    """Read more until twice as much text of the row is in the window, so that a long row is scanned only a few times.
+
+    Returns False at the end of the file.
+    """
     wanted = 2 * (len(text.window) - text.at)
     if wanted > 2 * LONGEST_ROW:
         raise _refusal(text, number, f"longer than {LONGEST_ROW} characters")
