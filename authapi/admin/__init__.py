@@ -13,7 +13,7 @@ from authapi.admin.blocks import AddressBlockAdmin, AttackNoticeAdmin, KnownBrow
 from authapi.admin.branding import BrandingPage
 from authapi.admin.client_credentials import ClientCredentialAdmin, EdgeKeyAdmin
 from authapi.admin.clients import ClientAdmin
-from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, DeviceKeyAdmin, IdTokenAdmin
+from authapi.admin.credentials import CredentialAdmin, DeviceGrantAdmin, DeviceKeyAdmin
 from authapi.admin.factors.organization_policy import POLICY, policy_panel
 from authapi.admin.factors.page import SecondFactorsPage
 from authapi.admin.initial_tokens import InitialAccessTokenAdmin
@@ -112,8 +112,7 @@ def register(site: PagesSite) -> None:
     site.register(SigningKey, SigningKeyAdmin)
     site.register(SamlKey, SamlKeyAdmin)
     site.register(RevokedToken, RevokedTokenAdmin)
-    site.register((AuthorizationCode, AccessToken), CredentialAdmin)
-    site.register(IDToken, IdTokenAdmin)
+    site.register((AuthorizationCode, AccessToken, IDToken), CredentialAdmin)
     site.register(DeviceGrant, DeviceGrantAdmin)
     site.register(DeviceKey, DeviceKeyAdmin)
     _add_tabs(site)

@@ -16,10 +16,6 @@ class CredentialAdmin(ReadOnlyAdmin[Any]):
     fields = ("tenant", "application", "user", "scope", "expires", "created")
 
 
-class IdTokenAdmin(CredentialAdmin):
-    empty_text = "No ID tokens. The service does not store the ID tokens that it issues."
-
-
 class DeviceGrantAdmin(ReadOnlyAdmin[DeviceGrant]):
     is_short_lived = True
     is_named_by_user = True

@@ -93,7 +93,7 @@ class ClientGrantAdmin(ServiceAdmin[ClientGrant]):
     list_display = ("id", "client", "api_resource", "tokens_for", "scope_list", "updated_at", "tenant")
     list_select_related = ("client", "api_resource", "tenant")
     list_filter = (
-        ("subject_type", worded(SentenceChoicesFilter, {"Client": "The application itself", "User": "Users of the application"})),
+        ("subject_type", worded(SentenceChoicesFilter, {value.capitalize(): words for value, words in _SUBJECTS_IN_WORDS.items()})),
     )
     sortable_by = ("updated_at",)
     search_fields = ("=id", "=client__client_id", "client__name")
