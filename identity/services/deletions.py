@@ -24,8 +24,8 @@ from identity.models.base import DeletedInParts
 from identity.services.failures import BeingDeleted, NotFound
 from identity.services.jobs import send_after_commit, step_of, unfinished
 
-# Rows per transaction: a fraction of a second of work, which is the longest that other writers wait.
-CHUNK_ROWS = 200
+# Rows per transaction. Other writers wait for at most one transaction, which takes a fraction of a second.
+CHUNK_ROWS = 50
 
 # A function that deletes up to the given number of dependents of a locked row, in a fixed order. It returns the number of deleted rows, 0
 # if none is left.

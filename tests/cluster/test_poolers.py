@@ -24,7 +24,7 @@ from tests.faults.worker import environment_of
 
 SENTENCE = "set `pool_mode = session`"
 
-pytestmark = [pytest.mark.usefixtures("committed_db"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("committed_db")]
 # A worker needs ten seconds of processor time to start. On a busy machine, this takes many times longer.
 _START_SECONDS = 180
 

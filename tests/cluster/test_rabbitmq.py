@@ -21,7 +21,7 @@ from tests.provisioning.engine.logs import append_events, make_stream
 
 __all__ = ["directory", "redis_server"]
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300), pytest.mark.usefixtures("committed_db")]
+pytestmark = [pytest.mark.fault, pytest.mark.usefixtures("committed_db")]
 
 
 @pytest.fixture

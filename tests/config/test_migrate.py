@@ -60,7 +60,6 @@ def _migrate_back(url: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.timeout(400)
 def test_a_migration_that_waits_for_a_lock_stops_with_an_explanation_and_succeeds_later(migrated_url: str) -> None:
     with psycopg.connect(migrated_url, application_name="a long report") as holder:
         process = holder.info.backend_pid

@@ -298,7 +298,7 @@ DRAWN = schemathesis.openapi.from_dict(_DRAWN_DOCUMENT, config=CONFIG)
 
 
 @pytest.mark.sized
-@pytest.mark.timeout(600 if IS_DEEP else 120)
+@pytest.mark.timeout(600)
 @DRAWN.parametrize()
 def test_the_document_describes_every_answer(case: Case, world: World) -> None:
     call = CALLS.get(f"{case.method.upper()} {case.operation.path}")

@@ -14,7 +14,7 @@ from tests.faults.invariants import assert_holds
 from tests.faults.requesting import Requests
 from tests.faults.world import Seeded, World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 # The `lock_timeout` of a session of the service, plus the delay of a busy machine.
 _LOCK_SECONDS = 10.0

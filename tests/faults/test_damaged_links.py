@@ -28,7 +28,7 @@ from tests.faults.worker import Worker
 from tests.faults.world import Seeded, World
 from tests.provisioning.engine.logs import append_events, make_stream
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 # Latency of each direction: a round trip takes 150 ms.
 _LATENCY_SECONDS = 0.075

@@ -60,7 +60,6 @@ def _assert_nothing_twice(tenant: Tenant) -> None:
     assert set(deleted.values()) <= {1}
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.usefixtures("members")
 def test_the_deletion_of_a_connection_resumes_after_a_kill(tenant: Tenant, people: Connection, start_worker: StartWorker) -> None:
     job = connections.delete_connection(tenant_id=tenant.pk, connection_id=people.pk)
@@ -73,7 +72,6 @@ def test_the_deletion_of_a_connection_resumes_after_a_kill(tenant: Tenant, peopl
     assert types(tenant.pk)[-1] == "connection.deleted"
 
 
-@pytest.mark.timeout(240)
 def test_the_deletion_of_an_organization_and_a_group_resumes_after_a_kill(
     tenant: Tenant, members: list[User], start_worker: StartWorker
 ) -> None:
@@ -101,7 +99,6 @@ def test_the_deletion_of_an_organization_and_a_group_resumes_after_a_kill(
     ]
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.usefixtures("members")
 def test_the_deletion_of_a_tenant_resumes_after_a_kill(tenant: Tenant, start_worker: StartWorker) -> None:
     job = tenant_deletion.start(tenant_id=tenant.pk)

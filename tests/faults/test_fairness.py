@@ -23,7 +23,6 @@ WORKERS = 2
 BOUND_SECONDS = 2 * TURN_SECONDS + 4.0
 
 
-@pytest.mark.timeout(240)
 def test_an_event_is_delivered_in_time_during_a_burst_of_another_tenant(
     tenant: Tenant, start_worker: Callable[..., Worker], directory: Path
 ) -> None:

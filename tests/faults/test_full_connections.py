@@ -13,7 +13,7 @@ from tests.faults.invariants import assert_holds
 from tests.faults.requesting import Requests, assert_refused_politely
 from tests.faults.world import World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 _MAX_CONNECTIONS = 40
 _END_OTHERS = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> ALL(%s)"

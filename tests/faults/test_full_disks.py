@@ -15,7 +15,7 @@ from tests.faults.invariants import assert_holds
 from tests.faults.requesting import Requests, assert_refused_politely
 from tests.faults.world import Seeded, World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.fault
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.faults.worker import Worker, recorded
 from tests.faults.world import World
 from tests.provisioning.engine.logs import append_events, make_stream
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 _QUICK = {"DELIVERY_LEASE_SECONDS": "10", "DELIVERY_RETRY_DELAYS": "0.2,0.2"}
 _USERS = 6

@@ -22,7 +22,7 @@ from tests.identity.moving.installations import Target, other_installation, stop
 from tests.identity.moving.test_round_trip import with_every_row
 from tests.identity.test_tenant_deletion import rows_that_name
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.factories.scim import RealServer, running_scim_server
 from tests.faults.delivery_invariants import is_settled
 from tests.faults.worker import Worker
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.fault
 
 QUICK = {"DELIVERY_LEASE_SECONDS": "7", "DELIVERY_RETRY_DELAYS": "0.5,1,2"}
 

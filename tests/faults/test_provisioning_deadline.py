@@ -18,7 +18,7 @@ from tests.faults.delivery_invariants import assert_sound, is_settled
 from tests.faults.worker import Worker
 from tests.provisioning.engine.logs import append_events, make_stream
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.fault
 
 USERS = 30
 KILLS = 3

@@ -15,7 +15,7 @@ from tests.deadlines import eventually
 from tests.faults.worker import Worker, recorded
 from tests.faults.world import World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.fault
 
 KEYS, ROUNDS, PROCESSES = 20, 15, 2
 # The number of deliveries in progress: a process runs one delivery while it stores the outcome of another delivery.

@@ -16,8 +16,6 @@ from tests.conformance.web_process import WebProcess, web_process
 from tests.factories.authapi import Registered, granted_client
 from tests.faults.conftest import RedisServer
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest.fixture
 def pair(committed_db: None, django_db_blocker: DjangoDbBlocker, redis_server: RedisServer) -> Iterator[list[WebProcess]]:

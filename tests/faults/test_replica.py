@@ -28,7 +28,7 @@ from tests.factories.admin import browser_of, new_staff, new_tenant
 from tests.faults.worker import url_of_test_database as database_url
 from tests.standby import Standby, standby_of
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.fault
 
 
 @pytest.fixture(scope="module")

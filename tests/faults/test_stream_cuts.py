@@ -16,7 +16,7 @@ from tests.faults.invariants import Reader, Session, assert_holds, violations
 from tests.faults.proxy import Proxy
 from tests.faults.world import World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 
 def test_subscribers_that_disconnect_at_random_receive_exactly_the_log(world: World, following: Following) -> None:

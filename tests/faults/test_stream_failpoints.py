@@ -18,7 +18,7 @@ from tests.faults.invariants import assert_holds
 from tests.faults.proxy import Proxy
 from tests.faults.world import ROOT, Seeded, World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 KILLS = 2
 OLD_EVENTS = 120

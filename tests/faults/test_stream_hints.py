@@ -13,7 +13,7 @@ from tests.faults.following import Follower, Following, latencies
 from tests.faults.invariants import assert_holds
 from tests.faults.world import World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 # The maximum interval of polling, plus the delay of a busy machine.
 _POLL_SECONDS = 1.0

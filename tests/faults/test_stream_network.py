@@ -12,7 +12,7 @@ from tests.faults.invariants import assert_holds
 from tests.faults.proxy import Proxy
 from tests.faults.world import World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 _DELAY_SECONDS = 0.3
 # The additional delay that a busy machine may cause for one of two readers.

@@ -18,7 +18,7 @@ from tests.faults.following import Follower, Following
 from tests.faults.invariants import assert_holds
 from tests.faults.world import Seeded, World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 _FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 

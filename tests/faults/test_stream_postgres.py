@@ -14,7 +14,7 @@ from tests.faults.following import Follower, Following, assert_never_failed
 from tests.faults.invariants import assert_holds
 from tests.faults.world import Seeded, World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.fault
 
 FREEZE_SECONDS = 10.0
 

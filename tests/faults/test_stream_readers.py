@@ -18,7 +18,7 @@ from tests.faults.following import Follower, Following, latencies
 from tests.faults.proxy import Proxy
 from tests.faults.world import ROOT, Seeded, World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 DEADLINE_SECONDS = 2.0
 EVENTS, EVENT_BYTES = 600, 20_000

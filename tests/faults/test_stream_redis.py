@@ -11,7 +11,7 @@ from tests.faults.following import Follower, Following, assert_never_failed
 from tests.faults.invariants import assert_holds
 from tests.faults.world import Seeded, World
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 
 def _goes_on(world: World, tenant: Seeded, following: Following) -> None:

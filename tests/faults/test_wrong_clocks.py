@@ -22,7 +22,7 @@ from tests.faults.worker import Worker, recorded
 from tests.faults.world import World
 from tests.provisioning.engine.logs import append_events, make_stream
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.fault
 
 _HOUR = 3600.0
 _AHEAD, _BEHIND = 1, -1

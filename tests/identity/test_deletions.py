@@ -199,7 +199,6 @@ def writing(*writers: Callable[[], Any]) -> Iterator[list[Exception]]:
 
 
 @pytest.mark.sized
-@pytest.mark.timeout(300)
 def test_thousands_of_users_are_deleted_during_writes_to_the_same_tenant(tenant: Tenant, people: Connection) -> None:
     here: dict[str, Any] = {"tenant_id": tenant.pk}
     count = sized(800, deep=5000)

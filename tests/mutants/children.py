@@ -23,11 +23,12 @@ import pytest
 import redis
 from kombu.transport import TRANSPORT_ALIASES
 
-# The time limit of a run, longer than the time that any test may take.
+# The time limit of a run. It is longer than the time limit of a test in the options below, so that a hanging test fails.
 LONGEST_SECONDS = 300.0
+_WARNINGS = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 # Run pytest without the plugin of faker, which no test uses. The plugin creates a generator of data in every run, which takes longer than
 # most tests of pure modules.
-_OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "-p", "no:faker", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+_OPTIONS = ("-q", "-x", "-n0", "--timeout=240", "-p", "no:cacheprovider", "-p", "no:faker", *_WARNINGS)
 
 
 class Verdict(Enum):

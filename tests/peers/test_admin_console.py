@@ -28,7 +28,7 @@ from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 

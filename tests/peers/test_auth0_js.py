@@ -27,7 +27,6 @@ from tests.peers.sign_in_world import EMAIL, PASSWORD, serving
 LIBRARY = PLACE / "node_modules" / "auth0-js" / "dist" / "auth0.min.js"
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(PROGRAM is None or not LIBRARY.exists(), reason="chromium or auth0-js is not installed: make test-peers"),
 ]
 

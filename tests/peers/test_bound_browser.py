@@ -28,7 +28,6 @@ from tests.peers.sign_in_world import AUDIENCE, EMAIL, PASSWORD, serving
 LIBRARY = PLACE / "node_modules" / "@auth0" / "auth0-spa-js" / "dist" / "auth0-spa-js.production.js"
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(PROGRAM is None or not LIBRARY.exists(), reason="chromium or auth0-spa-js is not installed: make test-peers"),
 ]
 

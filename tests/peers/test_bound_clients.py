@@ -21,7 +21,7 @@ from config.launcher.peers import PLACE
 from identity.models import Connection, Tenant
 from tests.peers.sign_in_world import EMAIL, described, drive, serving
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.peer
 
 DRIVERS = Path(__file__).parent / "drivers"
 

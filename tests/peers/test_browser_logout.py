@@ -19,7 +19,6 @@ from tests.peers.three_applications import Asked, Listener, Said, listening, spe
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(120),
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 

@@ -27,7 +27,6 @@ from tests.peers.test_deployment import NGINX, pem_of
 DRIVERS = Path(__file__).parent / "drivers"
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(NGINX is None, reason="nginx is not installed: make test-peers"),
 ]
 

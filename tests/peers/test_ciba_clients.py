@@ -23,7 +23,7 @@ from tests.factories.identity import make_user
 from tests.peers.outbox import Outbox
 from tests.peers.sign_in_world import EMAIL, PASSWORD, drive, serving
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.peer
 DRIVERS = Path(__file__).parent / "drivers"
 _LINK = re.compile(r"https://\S+/approve\?ticket=[\w-]+")
 World = tuple[dict[str, Any], ServerCertificate, Outbox]

@@ -41,7 +41,7 @@ from tests.peers.chromium import PROGRAM, chromium
 from tests.peers.drivers.hosted_pages import Form
 from tests.ports import free_port
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.peer
 
 EMAIL, PASSWORD = "ada@example.test", "correct horse battery staple 7"
 API = "https://shop.example.test/api"

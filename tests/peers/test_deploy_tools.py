@@ -27,7 +27,7 @@ from tests.management import Management
 from tests.peers.sign_in_world import serving
 
 # Before each import, the tool compiles its schema. This takes 10 s of processor time, and several times as long on a busy machine.
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.peer
 
 TOOL = PLACE / "node_modules" / "auth0-deploy-cli" / "lib" / "index.js"
 SECONDS = 240

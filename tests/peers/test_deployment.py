@@ -35,7 +35,7 @@ from tests.factories.authapi import host_of
 from tests.kustomize import built
 from tests.ports import free_port
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.peer
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -27,7 +27,6 @@ from tests.peers.hosted.world import EMAIL, LANGUAGES, World, new_world
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(PROGRAM is None or not AXE.exists(), reason="chromium or axe-core is not installed: make test-peers"),
 ]
 

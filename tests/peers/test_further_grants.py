@@ -25,7 +25,7 @@ from tests.factories.identity import make_user
 from tests.factories.models.authapi import ApiResourceFactory
 from tests.peers.sign_in_world import AUDIENCE, CALLBACK, EMAIL, PASSWORD, drive, serving
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.peer
 
 DRIVERS = Path(__file__).parent / "drivers"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

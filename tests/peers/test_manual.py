@@ -21,7 +21,6 @@ from tests.peers.chromium import PROGRAM, Chromium, chromium
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(PROGRAM is None or not AXE.exists(), reason="chromium or axe-core is not installed: make test-peers"),
 ]
 

@@ -15,7 +15,7 @@ from identity.services.connections import update_connection
 from tests.factories.identity import make_user
 from tests.peers.sign_in_world import EMAIL, PASSWORD, REALM_GRANT, drive, serving
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.peer
 DRIVER = Path(__file__).parent / "drivers" / "old_clients.py"
 
 

@@ -20,7 +20,6 @@ from tests.peers.test_auth0_js import LIBRARY, Application, application  # noqa:
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(PROGRAM is None or not LIBRARY.exists(), reason="chromium or auth0-js is not installed: make test-peers"),
 ]
 

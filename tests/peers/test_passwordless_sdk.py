@@ -19,7 +19,7 @@ from tests.factories.models.authapi import ApiResourceFactory
 from tests.peers.outbox import Outbox
 from tests.peers.sign_in_world import AUDIENCE, CALLBACK, drive, serving
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.peer
 
 DRIVERS = Path(__file__).parent / "drivers"
 EMAIL, LINKED, FLOODED = "ada@example.test", "bob@example.test", "carol@example.test"

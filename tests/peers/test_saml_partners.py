@@ -26,7 +26,7 @@ from tests.authapi.xml.signed_messages import key, trusted
 from tests.factories.sign_in import people, person
 from tests.peers.saml_partners import Partner, PartnerRefused, partner
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.peer
 
 DRIVERS = Path(__file__).parent / "drivers"
 ENTITY = "urn:node"

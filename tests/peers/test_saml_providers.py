@@ -25,7 +25,7 @@ from tests.factories.saml_provider import SIGNING
 from tests.factories.sign_in import CALLBACK, PASSWORD, people, person, web_client
 from tests.peers.saml_partners import Partner, PartnerRefused, partner
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.peer
 
 DRIVERS = Path(__file__).parent / "drivers"
 IDP = "https://idp.example.test"

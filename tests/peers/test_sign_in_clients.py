@@ -12,7 +12,7 @@ from config.launcher.peers import PLACE
 from identity.models import Connection, Tenant, User
 from tests.peers.sign_in_world import AUDIENCE, EMAIL, LOGGED_OUT, described, drive, serving
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.peer
 
 DRIVERS = Path(__file__).parent / "drivers"
 

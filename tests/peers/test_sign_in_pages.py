@@ -25,7 +25,6 @@ from tests.peers.chromium import PROGRAM, Chromium, Page, chromium
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 

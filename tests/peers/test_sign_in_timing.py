@@ -28,7 +28,7 @@ from identity.models import Connection, PasswordCredential, Tenant
 from tests.authapi.asgi_client import Received, send
 from tests.factories.sign_in import people, person, web_client
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.peer
 
 REALM = "http://auth0.com/oauth/grant-type/password-realm"
 PEOPLE = 30

@@ -28,7 +28,6 @@ from tests.peers.three_applications import listening, speak_oidc
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(180),
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
     pytest.mark.skipif(bool(installed.MISSING), reason=f"not installed: {', '.join(installed.MISSING)}; make test-peers"),
 ]

@@ -31,7 +31,6 @@ from tests.peers.three_applications import Listener, listening, speak_oidc, spea
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(180),
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 

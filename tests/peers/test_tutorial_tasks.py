@@ -22,7 +22,6 @@ from tests.peers.chromium import PROGRAM, Page, chromium
 
 pytestmark = [
     pytest.mark.peer,
-    pytest.mark.timeout(120),
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers"),
 ]
 

@@ -11,7 +11,7 @@ from tests.following import follow
 from tests.journeys.conftest import service as service
 from tests.journeys.service import Service
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.peer
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")

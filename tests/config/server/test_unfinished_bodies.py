@@ -86,7 +86,6 @@ class Unfinished:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_memory_of_unfinished_bodies_is_bounded_and_freed(web: WebProcess, tenant: Tenant) -> None:
     assert asked(web, tenant) == 200
     before = resident(web)
