@@ -18,7 +18,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if "not deep" in (config.getoption("markexpr") or ""):
         lines.append("tests marked deep, and cases that are not in the sample of a test: run by make test-deep")
     if config.getoption("turn") is not None:
-        lines.append("cases in other parts of their tests: run by make test TURN=today within four days, and by make test-deep")
+        lines.append("the other parts of each test's cases: make test TURN=today runs another part every day, make test-deep runs all")
     lines += [f"tests/{name}: run by {command}" for name, command in _ELSEWHERE.items() if _is_left_out(config, name)]
     if lines:
         terminalreporter.section("not run here")

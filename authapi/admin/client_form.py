@@ -246,7 +246,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         choices=[("", "Policy of the tenant"), *SecondFactorPolicy.choices],
         label="Two-step verification",
-        help_text="When users need a second factor to log in to this application. An organization can only make this policy stricter.",
+        help_text="The cases in which users need a second factor to log in to this application. An organization can only make it stricter.",
     )
     organization_usage = forms.ChoiceField(
         required=False,

@@ -61,8 +61,8 @@ class AddressRates:
         # One atomic step: otherwise two threads that read the same count would both add it to Redis.
         count = sketch.add(key.name)
         before = count - 1
-        # If this process knows that the limit of the key is used up, it does not call Redis until the next window. So a flood from one
-        # IP address causes no more calls to Redis than the limit allows requests.
+        # If this process knows that the limit of the key is used up, it does not call Redis until the next window. In a flood
+        # from one IP address, at most as many requests call Redis as the limit allows.
         if count * _SHARED_FROM <= window.limit or before > window.limit:
             return window.rate(count)
         amount = count if before * _SHARED_FROM <= window.limit else 1

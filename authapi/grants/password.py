@@ -106,7 +106,7 @@ def logged_in(
     sender: Sender,
     cases: Mapping[Refusal, Case] = _CASES,
 ) -> User:
-    """Return the user with this name and password. Raises `RequestRefused`; `cases` maps each reason why a login is refused to a case."""
+    """Return the user with this name and password. Raises `RequestRefused` with the case of the refusal in `cases`."""
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,

@@ -43,7 +43,7 @@ RULES = (
     ),
 )
 
-# A path and a phrase of it that a rule would refuse, with the reason why it stays.
+# Phrases that a rule would refuse and that stay: the path of the file, the phrase in its text, and the reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("docs/adr/README.md", "nobody"): "part of the name of a file, which stays",
     ("docs/how-to/translate.md", "Organisation"): "the German word in the glossary of translators",

@@ -49,7 +49,7 @@ def _span_of(scope: Scope) -> AbstractContextManager[None]:
     """Begin the span of a request.
 
     Until Django has found the route, the name of the span contains only the kind of the path, because a path may contain an email address.
-    Only the fixed paths in `HOT_ENDPOINTS` are used as names.
+    For the fixed paths in `HOT_ENDPOINTS`, the name contains the path itself.
 
     The trace of a caller is continued only if one of `TRACING_PROXIES` sends it. The trace of any other caller is only linked; otherwise
     the caller could add spans to the traces of others.

@@ -18,8 +18,8 @@ Value = TypeVar("Value")
 class Gathering(Generic[Key, Value]):
     """Calls `answers` with many keys together, one call at a time in each event loop.
 
-    A key is passed to `answers` immediately if no call is running; otherwise it waits for the next call. So every answer is read after
-    `ask` was called for its key. If a call fails, `ask` raises the error for every key of the call.
+    A key is passed to `answers` immediately if no call is running; otherwise it waits for the next call. A key never joins a call that is
+    already running, so no answer is older than its `ask`. If a call fails, `ask` raises the error for every key of the call.
     """
 
     def __init__(self, answers: Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]) -> None:

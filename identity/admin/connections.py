@@ -116,7 +116,8 @@ class ConnectionForm(ServiceForm):
     )
     connected_accounts = ActivityField(
         label=label_of_activity("connected_accounts"),
-        help_text=f"For connections of a provider: whether other programs let users connect their accounts there. {_STORED_ONLY}",
+        help_text="For connections of a provider: whether other programs let users connect the accounts that they have at this provider."
+        f" {_STORED_ONLY}",
     )
 
     class Meta:

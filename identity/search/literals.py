@@ -54,7 +54,7 @@ def _checked(pattern: Pattern) -> Pattern:
     # Trigrams consist of letters and digits; a pattern of punctuation would read the whole index.
     if not pattern.pieces[0] and max(sum(map(str.isalnum, piece)) for piece in pattern.pieces) < LETTERS_AFTER_LEADING_WILDCARD:
         raise InvalidSearch(
-            f"{pattern.written[:40]} begins with a wildcard, so it needs {LETTERS_AFTER_LEADING_WILDCARD} letters or digits"
-            " between two wildcards"
+            f"{pattern.written[:40]} begins with a wildcard, so it needs a part without wildcards that has"
+            f" {LETTERS_AFTER_LEADING_WILDCARD} letters or digits"
         )
     return pattern

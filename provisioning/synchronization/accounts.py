@@ -17,7 +17,7 @@ _ROWS_AT_ONCE = 50
 
 
 def note_accounts(run: Run) -> None:
-    """Read accounts of the server for one turn. Store each account whose key is the id of a user, if this user does not exist."""
+    """Read accounts of the server until the worker must stop. Store each account that has the id of a user who does not exist."""
     if not run.remote.is_keyed_by_user_id:
         _leave_out(run, "externalId is not mapped from user_id, so accounts without a user cannot be determined.")
         return
@@ -40,8 +40,8 @@ def note_accounts(run: Run) -> None:
 
 
 def delete_accounts(run: Run) -> None:
-    """Delete the stored accounts for one turn; look up and verify each account again. If there are more accounts than the limit, first wait
-    for approval.
+    """Delete the stored accounts until the worker must stop; look up and verify each account again. If there are more accounts than the
+    limit, first wait for approval.
     """
     found, limit = account_counts(run.job).get(Outcome.EXTRA, 0), run.plan.most_deletions(run.job.parameters.get("managed", 0))
     if "after_account" not in run.job.parameters and not run.job.parameters.get("is_confirmed") and found > limit:
@@ -97,7 +97,7 @@ def _key_of_ours(user: dict[str, Any], providers: frozenset[str]) -> str:
 
 def _delete(run: Run, account: SynchronizationRow) -> bool:
     """Delete one account; return False if the job must pause now."""
-    # Read the position first, so that later events are newer than this deletion.
+    # Read the position of the log before the checks, so that an event which is recorded during the checks is newer than this deletion.
     position = head_position(run.job.tenant_id)
     if run.people.existing([account.user_id]):
         save_deletion(run.job, account, is_deleted=False, reason="a user with this id exists again")

@@ -255,7 +255,9 @@ def test_a_client_on_a_device_has_snippets_of_the_device_flow(browser: Browser, 
 
 
 @pytest.mark.parametrize("app_type", ["regular_web", "spa", "native"])
-def test_code_of_an_application_requests_tokens_for_an_api_with_a_grant_for_users(browser: Browser, tenant: Tenant, app_type: str) -> None:
+def test_the_example_code_of_a_client_requests_tokens_for_the_api_of_its_client_grant(
+    browser: Browser, tenant: Tenant, app_type: str
+) -> None:
     client, _ = create_client(
         tenant_id=tenant.pk,
         name="App",
@@ -342,7 +344,7 @@ def test_the_page_of_a_machine_client_without_programs_gives_the_reason(
     assert reason in shown.content.decode()
 
 
-def test_a_client_with_a_certificate_gets_snippets_only_if_the_tenant_has_an_edge(browser: Browser, tenant: Tenant) -> None:
+def test_a_client_with_a_certificate_gets_snippets_only_if_a_tls_proxy_forwards_certificates(browser: Browser, tenant: Tenant) -> None:
     robot = granted_client(tenant)
     Client.objects.of(tenant.pk).filter(pk=robot.client.pk).update(settings={"client_authentication_methods": CERTIFICATE_METHOD})
     shown = browser.get(page(robot.client), PASTE)

@@ -78,7 +78,7 @@ class World:
         return client, {"CLIENT_KEY_FILE": str(file)}
 
     def snippets_of(self, client: Client) -> dict[str, str]:
-        """Enable logins at the client, and grant the client the API of the tenant for users. Return its snippets by title."""
+        """Enable logins at the client, and create a client grant for the tenant's API and users. Return its snippets by title."""
         create_client_grant(tenant_id=self.tenant.pk, client_id=client.client_id, api_resource=self.api, subject_type="user")
         change_enabled_clients(tenant_id=self.tenant.pk, connection_id=self.connection.pk, added=[client.client_id], removed=[])
         port = self.web.address[1]

@@ -24,7 +24,7 @@ from tests.factories.scim import MisbehavingServer, Received, misbehaving_server
 
 @dataclass
 class Published:
-    """A server that publishes the metadata of a provider, and its next answers."""
+    """A server that publishes the metadata of a provider. Before the metadata, it sends the answers in `answers`."""
 
     server: MisbehavingServer
     answers: list[bytes] = field(default_factory=list)

@@ -163,7 +163,7 @@ def test_an_allowed_code_becomes_invalid_if_the_user_is_blocked_or_changes_the_p
 
 def test_a_user_who_is_blocked_during_an_exchange_gets_no_tokens(tv: Television) -> None:
     allowed(tv)
-    # Set only the column: `update_user` would also end the request.
+    # Set only the column: `update_user` would also withdraw the user's approval, which is another case.
     QuerySet.update(User.objects.of(tv.tenant.pk).filter(pk=tv.user.pk), blocked=True)
     assert tv.error() == (403, "unauthorized")
     assert tv.row.used_at is None
