@@ -21,7 +21,7 @@ from foundation.admin.panels import Cell, Panel
 from identity.admin.scope import staff_of
 from identity.admin.tenant_scope import ReadOnlyAdmin
 from provisioning.admin.outcomes.exchanges import NOT_STORED, exchange_blocks, laid_out, mapped_resource, remote_before
-from provisioning.admin.outcomes.verdicts import ShowsVerdict, Verdict, verdict_of_delivery
+from provisioning.admin.outcomes.verdicts import ShowsVerdict, Verdict, outcome_of, verdict_of_delivery
 from provisioning.admin.rights import Right, may
 from provisioning.admin.stream_names import NamesStreams, attempts_line, error_kind, stream_cells
 from provisioning.models import Attempt, DeadLetter, Delivery, Lane
@@ -72,7 +72,7 @@ def deliveries_of_stream(site: admin.AdminSite, request: HttpRequest, stream: Ev
             Cell(delivery.event_type, reverse(f"{place}_change", args=(delivery.pk,))),
             entities[delivery.tenant_id, delivery.key].cell,
             Cell(delivery.get_state_display()),
-            Cell((delivery.error_message or delivery.reason)[:120] or _NONE),
+            Cell(outcome_of(delivery)[:120] or _NONE),
             Cell(f"{delivery.created_at:%Y-%m-%d %H:%M:%S}"),
         )
         for delivery in newest
@@ -95,7 +95,7 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> 
         (
             streams[delivery.stream_id],
             Cell(delivery.get_state_display(), reverse(f"{place}_delivery_change", args=(delivery.pk,))),
-            Cell((delivery.error_message or delivery.reason)[:120] or _NONE),
+            Cell(outcome_of(delivery)[:120] or _NONE),
             Cell("Show", reverse(f"{place}_deadletter_change", args=(letters[delivery.pk],))) if delivery.pk in letters else Cell(_NONE),
         )
         for delivery in found
@@ -166,8 +166,8 @@ class DeliveryAdmin(NamesStreams, NamesEntities, ReadOnlyAdmin[Delivery], ShowsV
 
     @admin.display(description="Outcome")
     def outcome(self, row: Delivery) -> str:
-        """Return the error or the reason, with the number of attempts below it."""
-        text = (row.error_message or row.reason)[:120]
+        """Return the error or the result, with the number of attempts below it."""
+        text = outcome_of(row)[:120]
         return two_lines(text, attempts_line(row.attempts)) if text else attempts_line(row.attempts)
 
     @admin.display(description="Last attempt")

@@ -30,6 +30,7 @@ from identity.audit.entries import record
 from identity.models import User
 from provisioning.actions.setups import deployed_setup
 from provisioning.admin.deliveries import STATES
+from provisioning.admin.outcomes.verdicts import outcome_of
 from provisioning.admin.stream_names import stream_cells
 from provisioning.admin.trial_pages import report_context
 from provisioning.models import Action, Delivery
@@ -162,7 +163,7 @@ class UserPages:
             stream=stream,
             state=badge(delivery.get_state_display(), STATES[delivery.state]),
             url=reverse(f"{self._site.name}:provisioning_delivery_change", args=(quote(delivery.pk),)),
-            outcome=delivery.error_message or delivery.reason,
+            outcome=outcome_of(delivery),
         )
 
     def _shown(self, request: HttpRequest, user: User, template: str, context: dict[str, Any]) -> HttpResponse:

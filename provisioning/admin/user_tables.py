@@ -12,6 +12,7 @@ from foundation.admin.panels import Cell, Panel
 from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.people.tables import Tables, moment
 from identity.models import User
+from provisioning.admin.outcomes.verdicts import outcome_of
 from provisioning.admin.rights import may as may_see
 from provisioning.admin.stream_names import stream_cells
 from provisioning.models import DeadLetter, Delivery
@@ -39,7 +40,7 @@ class UserTables(Tables):
                 self.linked(request, delivery, delivery.event_type),
                 streams[delivery.stream_id],
                 Cell(delivery.get_state_display()),
-                Cell((delivery.error_message or delivery.reason)[:200]),
+                Cell(outcome_of(delivery)[:200]),
                 Cell(moment(delivery.last_attempt_at) if delivery.last_attempt_at else "Not yet"),
             )
             for delivery in found

@@ -142,7 +142,7 @@ def map_user(document: Mapping[str, Any], table: Iterable[MappingRow], operation
             set_value(resource, path, value)
         elif row.if_empty == "error":
             told = f": {fitting.problems[known][1]}" if is_unusable else " is empty"
-            raise MappingFailed(f"{row.path}{told}, and the row has if_empty=error.")
+            raise MappingFailed(f"{row.path}{told}, so the delivery fails, as this row of the mapping requires (If empty: fail).")
         elif row.if_empty == "remove" and not is_unusable:
             # A value of the wrong type comes from an error in the table. Such an error must not remove the value on the server.
             emptied.append(path)

@@ -136,11 +136,21 @@ def verdict_of_delivery(
         state.SUPERSEDED: ("quiet", "Superseded: nothing was sent.", "Nothing. A newer event of the same entity was written."),
     }
     tone, what, advice = said[state(delivery.state)]
-    # Only the SCIM template stores `scim_id`. Another action may store the same reason with another meaning, so show its reason unchanged.
-    done = _DONE.get(delivery.reason, "") if "scim_id" in delivery.detail else ""
-    why = done or _sentence(delivery.reason or _times(delivery.attempts))
+    why = result_of(delivery) or _sentence(_times(delivery.attempts))
     label = "Result" if delivery.state == state.DELIVERED else "Why"
     return Verdict(tone, what, why, advice, facts, why_label=label)  # type: ignore[arg-type]
+
+
+def outcome_of(delivery: Delivery) -> str:
+    """Return the error of the last attempt, otherwise the result of the delivery; empty before the first attempt."""
+    return delivery.error_message or result_of(delivery)
+
+
+def result_of(delivery: Delivery) -> str:
+    """Return the recorded reason of the delivery as a sentence, empty if there is none."""
+    # Only the SCIM template stores `scim_id`. Another action may store the same reason with another meaning, so show its reason unchanged.
+    done = _DONE.get(delivery.reason, "") if "scim_id" in delivery.detail else ""
+    return done or (_sentence(delivery.reason) if delivery.reason else "")
 
 
 def _waiting_advice(stream: EventStream | None) -> str:

@@ -76,7 +76,7 @@ class Command(BaseCommand):
     def _tell_processes(self, report: RedactionReport) -> None:
         silent = sum(report.silent_processes.values())
         if silent:
-            self.stdout.write(f"{silent} web processes did not confirm that they dropped old frames: restart them.")
+            self.stdout.write(f"{silent} web processes did not confirm that they dropped old frames: restart all web processes.")
         elif report.silent_processes:
             self.stdout.write(
                 "Every web process that Redis reaches dropped its old frames. If you do not use Redis, restart the web processes."

@@ -137,6 +137,16 @@ def test_the_page_of_a_successful_delivery_says_what_happened_at_the_destination
     assert (verdict.what, verdict.why_label, verdict.why) == ("Delivered.", "Result", why)
 
 
+def test_a_list_of_deliveries_says_in_a_sentence_what_happened(browser: Client, user: User) -> None:
+    said = {"state": Delivery.State.DELIVERED, "reason": "created-from-update", "detail": {"scim_id": "2819"}, "error_message": ""}
+    Delivery.objects.filter(key=f"user:{user.user_id}").update(**said)
+
+    page = browser.get(reverse("admin:provisioning_delivery_changelist")).content.decode()
+
+    assert "The destination had no account of the user, so the account was created." in page
+    assert "created-from-update" not in page
+
+
 def test_staff_without_the_permission_see_the_id_of_the_user_without_a_link(
     browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
