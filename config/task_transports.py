@@ -29,10 +29,11 @@ def is_own(message: Any, queue: str | None) -> bool:
 
 
 class ReleasingQoS(QoS):
-    """Counts a message as acknowledged even if the request to Redis fails. Redis then delivers it again, which is safe for every task.
+    """Counts a message as acknowledged even if the request that acknowledges it fails at Redis. Redis then delivers it again, which is safe
+    for every task.
 
-    kombu itself would count the message as unacknowledged for ever. A worker with the maximum of unacknowledged messages does not watch
-    its connection. So if the connection failed at this moment, the worker would never read again.
+    kombu itself would count the message as unacknowledged for ever. A worker with the maximum number of unacknowledged messages does not
+    read from its connection. So after a failed acknowledgment, such a worker would never read again.
     """
 
     def ack(self, delivery_tag: str) -> None:

@@ -157,7 +157,7 @@ class Field:
     @property
     def schema(self) -> Schema:
         """The description of the field in the OpenAPI document."""
-        # Only schemas of events have the pattern of times.
+        # The schemas of events contain a pattern for times. The OpenAPI document omits it.
         plain = {"type": "string", "format": "date-time"} if self.rule is moment else (self.shown or self.rule).json_schema()
         return plain | self.said
 

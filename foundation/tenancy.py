@@ -76,7 +76,7 @@ class GuardedQuerySet(models.QuerySet[Row]):
         rows = tuple(objs)
         with transaction.atomic(using=self.db, savepoint=False), bulk_writes.around(self.model, rows):
             _lock_roots(rows)
-            # Use a plain query set: Django calls `update` of the same class, and this class refuses it.
+            # Use a plain query set: Django's `bulk_update` calls `update` of the query set, which this class refuses for recorded models.
             count = models.QuerySet[Any](self.model, using=self.db).bulk_update(rows, fields, batch_size)
             self._announce(rows)
         return count

@@ -105,7 +105,8 @@ def _resolved(authority: str) -> HostMatch | None:
         return None
     found = _registered(host)
     if found is None and host.startswith(_EDGE_ALIAS):
-        # RFC 8705, 5: the edge requests client certificates at this alias only. The issuer of the tenant stays the same.
+        # RFC 8705, 5: the TLS proxy of the host (its edge) requests client certificates only at this alias. Tokens have the same issuer as
+        # at the registered host.
         host = host.removeprefix(_EDGE_ALIAS)
         found = None if is_loopback(host) else _registered(host)
     if found is None:

@@ -96,5 +96,5 @@ def _request_body(text: Any, mask: Mask) -> Any:
         # A truncated body is not valid JSON, so its members cannot be masked one by one.
         return REMOVED if '"options"' in text else mask.text(text)
     found = redaction_of(envelope)
-    # All other members of the envelope stay unmasked, even if they contain the same text.
+    # All other members of the envelope stay unmasked, even if they contain the text of a removed secret.
     return encode_stored(found.envelope).decode() if found.removed else text

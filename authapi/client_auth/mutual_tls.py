@@ -1,4 +1,4 @@
-"""`tls_client_auth` and `self_signed_tls_client_auth`: the certificate that the edge forwarded (RFC 8705, 2).
+"""`tls_client_auth` and `self_signed_tls_client_auth`: the certificate that the TLS proxy (edge) forwarded (RFC 8705, 2).
 
 A certificate alone does not mean that the client tries to authenticate with it: the certificate may only bind the token. The
 certificate authenticates the client only if the request has no other credential and the client is registered for this method.

@@ -107,7 +107,7 @@ class RemoteKeys:
             if is_due and fetch is None and (not known.tried_at or now - known.tried_at >= _PAUSE_SECONDS):
                 fetch = self._begin(tenant_id, address, known, now)
         if fitting:
-            # The set may be older than `_FRESH_SECONDS`. Meanwhile, a thread fetches it again.
+            # The set may be older than `_FRESH_SECONDS`. Calls still get its keys while a thread fetches it again.
             return fitting
         if fetch is None:
             if is_usable:

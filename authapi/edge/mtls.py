@@ -1,7 +1,7 @@
-"""Mutual TLS through the tenant's edge, which forwards the client certificate in headers (RFC 8705).
+"""Mutual TLS through an edge: the TLS proxy of a tenant's host, which forwards client certificates in headers (RFC 8705).
 
-The edge key of a custom domain authenticates its edge. Without the key, the headers are untrusted and are removed from the request
-before any other code reads it.
+The edge key of a host is a secret that its edge sends in a header of each request. If a request does not contain this key, its edge headers
+are untrusted, and are removed before any other code reads the request.
 """
 
 from __future__ import annotations

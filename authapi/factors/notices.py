@@ -24,8 +24,8 @@ def tell_of_change(user: User, *, removed: frozenset[str], **_: object) -> None:
 def tell(user: User, change: str) -> None:
     """Queue a mail about a change, in the surrounding transaction.
 
-    Do nothing if the user has no email address, if the tenant has no mail server, or if the tenant has switched the mail off. For these
-    reasons, the change itself must not fail.
+    Do nothing if the user has no email address, if the tenant has no mail server, or if the tenant has switched the mail off. A mail that
+    cannot be sent must not make the change itself fail.
     """
     if not user.email or not is_switched_on(user.tenant_id, KINDS[KIND]) or not can_send(user.tenant_id, EMAIL):
         return

@@ -14,7 +14,7 @@ class DeviceCase(Case):
     SLOW_DOWN = 429, "slow_down", "The client polls too fast. Wait {interval} seconds between two requests."
     EXPIRED = 403, "expired_token", "The device code has expired. Begin again."
     DENIED = 403, "access_denied", "User did not authorize the request"
-    # A code that is unknown, used, long expired, or of another client gets the same error.
+    # One error for all these codes: unknown, used, long expired, and of another client.
     INVALID_CODE = 403, "invalid_grant", "Invalid or expired device code."
     WRONG_DPOP_KEY = 403, "invalid_grant", "The device code is bound to another DPoP key."
     # Errors of the device authorization endpoint.

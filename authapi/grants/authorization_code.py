@@ -82,7 +82,7 @@ def _asked(login: UserIssue, request: TokenRequest) -> UserIssue:
 
 def _check(row: AuthorizationCode, request: TokenRequest, client: Client) -> None:
     # The client gets no tokens after the session has ended. Then `session` is empty, because the row of the session was deleted, and `sid`
-    # still contains the id. A block of the user also ends sessions. But for a blocked user there is a different error (`stored_login`),
+    # still contains the id. A block of the user also ends the session. But a blocked user is refused with another error (`stored_login`),
     # because clients compare the error text.
     if row.is_expired() or (row.sid and row.session is None and not row.user.blocked):
         raise RequestRefused(OAuthCase.INVALID_CODE)

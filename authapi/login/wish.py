@@ -128,7 +128,7 @@ class Terms:
     # Objects that the user allows one by one, and single claims of the profile that no scope contains. A consent stores these, too.
     details: tuple[Mapping[str, Any], ...] = ()
     claims: tuple[str, ...] = ()
-    # The details in words. Pages show them for first-party clients, too: users must see what they allow.
+    # The objects of `details` in words. Pages show them for first-party clients, too: users must see what they allow.
     explanations: tuple[Explanation, ...] = ()
     # The facts that the consent page shows next to the scopes, if another person may have begun the login.
     circumstances: tuple[Circumstance, ...] = ()

@@ -237,7 +237,8 @@ def _check_own_api(client: Client) -> None:
 def _check_default_organization(client: Client) -> None:
     """Refuse a default organization that the tenant does not have.
 
-    The check runs only when the default organization is set, because this organization may be deleted later.
+    The check runs only when the default organization is set. This organization may be deleted later, and other changes of the client must
+    then still succeed.
     """
     named = (client.settings.get("default_organization") or {}).get("organization_id")
     if named and not Organization.objects.of(client.tenant_id).filter(pk=named).exists():

@@ -31,7 +31,7 @@ _EDITABLE = (
 @unit_of_work
 def create_profile(*, tenant_id: str, **columns: Any) -> TokenExchangeProfile:
     """Create a profile. Raises `Invalid`, `AlreadyExists`."""
-    # Concurrent requests must not both pass the limit.
+    # Lock the tenant, so that two concurrent requests cannot both pass the check of the limit.
     lock_rows(Tenant, [tenant_id])
     if TokenExchangeProfile.objects.of(tenant_id).count() >= MOST_PROFILES:
         raise Invalid({"name": [f"A tenant has at most {MOST_PROFILES} profiles."]})

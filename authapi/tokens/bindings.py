@@ -44,9 +44,9 @@ def bound_to(confirmation: Confirmation | None, *, client: Client, resource: Api
     if not (confirmation or asked or is_required or level != NONE):
         return None
     if confirmation and resource is not None and resource.is_system and not (is_required or asked or level != NONE):
-        # No setting requires a binding for the management interface. So bind the token to a key only, not to a certificate: an edge may
-        # forward client certificates to the token endpoint and not to the management interface, and the client then could not use a token
-        # that is bound to its certificate. A DPoP proof reaches every interface.
+        # No setting requires a binding for the management interface. So bind the token to a key only, not to a certificate: a TLS proxy
+        # (edge) may forward client certificates to the token endpoint and not to the management interface, and the client then could not
+        # use a token that is bound to its certificate. A DPoP proof reaches every interface.
         confirmation = {KEY: confirmation[KEY]} if KEY in confirmation else None
     if asked and _is_required(asked, client) and MECHANISMS[asked["mechanism"]] not in (confirmation or ()):
         raise RequestRefused(OAuthCase.POSSESSION_REQUIRED, reason=_SENTENCES[MECHANISMS[asked["mechanism"]]])

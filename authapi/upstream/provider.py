@@ -88,7 +88,7 @@ class Provider(ClaimRules):
             raise UpstreamFailed(LoginCase.UPSTREAM_MISCONFIGURED, "app_secret is not a private key of the provider.") from error
 
     def expected_issuer(self, issuer: str, claims: Mapping[str, Any]) -> str:
-        """Return the issuer that signed claims must contain; `issuer` is the issuer to which the request was sent."""
+        """Return the issuer that must be in the signed claims. `issuer` is the issuer to which the request was sent."""
         if TENANT_ID in issuer:
             return issuer.replace(TENANT_ID, _directory_of(claims))
         named = claims.get("iss")

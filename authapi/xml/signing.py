@@ -42,7 +42,7 @@ def signed(
     known = {*algorithms.SIGNATURE_METHODS, *algorithms.OLD_SIGNATURE_METHODS}
     if signature not in known or digest not in algorithms.DIGEST_METHODS | algorithms.OLD_DIGEST_METHODS:
         raise AlgorithmRefused
-    # Sign in a separate tree, because the library searches the whole tree for the id and for the position of the signature.
+    # Create the signature in a separate tree, because the library searches the whole tree for the id and for the position of the signature.
     alone = parse(serialized(element), METADATA)
     mark = new_element(qualified(DS, "Signature"), {"Id": _PLACEHOLDER})
     alone.insert(len(alone) if place is None else place, mark)

@@ -36,8 +36,8 @@ _PER_TENANT = 8
 _LATENCY_STREAMS = (1, 8)
 # The web server of production is measured in all scenarios. Other web servers are measured only in scenarios in which results can differ.
 DEFAULT = "ours, uvicorn"
-# Seconds for which streams stay idle in the smaller shape: long enough for a stable memory size, too short for heartbeats. With the largest
-# number of streams, they stay idle until each stream has had a heartbeat.
+# Seconds for which the streams of `Run.shapes` stay idle: long enough for a stable memory size, too short for heartbeats. In the
+# measurement with the most streams (`many_streams`), the streams stay idle until each stream has had a heartbeat.
 _BRIEF_SECONDS = 2.0
 
 

@@ -22,7 +22,7 @@ def schema_document() -> str:
         "description": "`$defs` contains, for each event type, the schema of `data` in the envelope. Every object is closed.",
         "$defs": {name: SCHEMAS[name].json_schema() for name in EVENT_TYPES},
     }
-    # The context is the same for all types and occurs once.
+    # The schema of the context is the same for all types, so it is defined once.
     for schema in list(document["$defs"].values()):
         document["$defs"]["context"] = schema["properties"]["context"]
         schema["properties"]["context"] = {"$ref": "#/$defs/context"}

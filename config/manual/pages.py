@@ -47,7 +47,7 @@ def write_pages(place: Path, pages: dict[str, str]) -> list[str]:
 
 
 def _left_over(place: Path, pages: dict[str, str]) -> list[str]:
-    # Directories of generated pages contain nothing else.
+    # A directory of generated pages contains no other files, so a file without a page is obsolete.
     directories = {name.partition("/")[0] for name in pages if "/" in name}
     found = [str(file.relative_to(place)) for directory in directories for file in (place / directory).glob("*.*")]
     return [name for name in found if name not in pages]

@@ -26,7 +26,8 @@ from identity.languages import DEFAULT, LANGUAGES, named_language, speaking
 _OPEN_DOCUMENT = f"{MANAGEMENT_PREFIX}openapi.json"
 # Documents that programs load without a token. Error responses to these requests have the form of the management interface.
 _OF_PROGRAMS = (_OPEN_DOCUMENT, "/exports/")
-# Staff use the platform's host. On loopback, this host is also the host of a tenant.
+# At the platform's host, requests of staff to these paths are not counted. Other paths are counted, because on loopback this host is also
+# the host of a tenant.
 _OF_STAFF = ("/admin/", "/static/", "/api/docs")
 
 

@@ -17,7 +17,7 @@ from identity.models import User
 
 _MAX_POSITION = 2**63 - 1
 _USERS_OF_AN_ADDRESS = 20
-# Prefixes of document ids; a user id contains a bar.
+# The prefix of an id tells the kind of its document. The id of a user has no prefix, but contains a bar.
 _KINDS = {"con_": "connection", "org_": "organization", "grp_": "group"}
 _PLACES = ("before", "after")
 _RANGE = ("first", "last", "since", "until")

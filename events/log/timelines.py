@@ -11,7 +11,8 @@ a new timeline.
 
 Decision: docs/adr/0124.
 
-Another database cluster (a restored dump, an upgrade) has other timelines; `database_identity` reports it to the operator.
+If the database is now in another cluster (a restored dump, an upgrade), no epoch is raised here: `database_identity` reports the change to
+the operator.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def _note(database: psycopg.Connection[Any], identity: Identity) -> tuple[bool, 
 
 def _may_be_lost(cursor: psycopg.Cursor[Any], fence: Fence, values: dict[str, Any]) -> bool:
     is_unreplicated, is_known = cursor.execute(_LOST, values).fetchone() or (True, True)
-    # A timeline without a row belongs to another cluster.
+    # If the earlier timeline has no row, it belongs to another cluster. No epoch is raised for a change of the cluster.
     return bool(is_known and (is_unreplicated or fence.is_recovered_to_a_point))
 
 

@@ -27,7 +27,7 @@ _CLOSED = frozenset({_SUSPENDED, "deleting", "deleted"})
 
 
 def ended_by(stream: Stream, state: StreamState) -> Reason | None:
-    """Return the reason for which the stream must end, or None. `state` is read anew each second, so no process must report a change."""
+    """Return the reason for which the stream must end, or None. `state` is read each second, so no process has to report a change."""
     held = stream.subscription
     status = state.tenant_statuses.get(held.tenant_id, _SUSPENDED)
     if status in STOPPED_STATUSES:

@@ -60,7 +60,8 @@ class Writer:
         await self._sent(self._send({"type": "http.response.body", "body": body, "more_body": more}), len(body))
 
     def pass_on(self, share: Share, now: float) -> bool:
-        """Write the bytes of a share from outside the task, at `now`. Return False if the transport cannot accept them immediately."""
+        """Write the bytes of `share` from outside the task; `now` is the time. Return False if the transport cannot accept them
+        immediately."""
         if self._pass is None or not self._pass(share.body, share.chunk):
             return False
         self.written_at = now

@@ -131,7 +131,7 @@ def with_secrets(options: Mapping[str, Any], secrets: Mapping[str, Any], sealed:
 def put_together(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> dict[str, Any]:
     """Return all options: the other options of the form, overridden by the fields.
 
-    An empty field sets nothing: a value among the other options is used. Without such a value, a sealed option is kept and a readable
+    If a field is empty, the value among the other options is used. If there is no such value, a sealed option is kept, and a readable
     option is removed.
     """
     options: dict[str, Any] = deepcopy(cleaned.get("options") or {})
@@ -169,7 +169,8 @@ def sends_json(guide: Guide, data: Mapping[str, Any]) -> bool:
 def replaced_secrets(guide: Guide, cleaned: Mapping[str, Any], row: Connection) -> list[str]:
     """Return the secret fields that must be entered again.
 
-    If an object is stored as one secret, a value in one of its fields replaces the whole object. So its empty secret fields would be lost.
+    If an object is stored as one secret, a value in one of its fields replaces the whole object. So the secrets whose fields are empty
+    would be lost.
     """
     found = []
     for option in guide.fields:

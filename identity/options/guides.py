@@ -31,7 +31,7 @@ def _scope(default: str) -> OptionField:
     )
 
 
-# The fields that `authapi.upstream.social` fills.
+# The fields of a user that expressions can fill (`authapi.upstream.social`).
 EXPRESSION_FIELDS = (
     *("user_id", "email", "email_verified", "name", "nickname", "given_name", "family_name", "picture"),
     *("phone_number", "phone_number_verified"),

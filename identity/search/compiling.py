@@ -82,7 +82,7 @@ class _Compiler:
         if isinstance(matcher, Between | Exists):
             raise InvalidSearch("a range needs a field, such as created_at:[2026-01-01 TO *]")
         self._count(len(WITHOUT_FIELD))
-        # A pattern without a field searches only indexed fields. Otherwise, one word would read every user.
+        # A pattern without a field searches only indexed fields. Otherwise, the search for one word with a wildcard would read every user.
         names = INDEXED_TEXT if isinstance(matcher, Pattern) else WITHOUT_FIELD
         return AnyOf(tuple(_of_field(name, FIELDS[name], (), matcher) for name in names))
 
@@ -212,7 +212,7 @@ def _of_json(name: str, field: Field, keys: tuple[str, ...], matcher: Matcher) -
 
 def _of_identity(name: str, part: str, matcher: Matcher) -> Condition:
     if isinstance(matcher, Exists):
-        # Each user has at least one identity, and each identity has all parts.
+        # Each user has at least one identity, and each identity has all parts. So the condition is one that is true for every user.
         return HasValue("user_id", is_text=True)
     if not isinstance(matcher, Exact):
         raise InvalidSearch(f"{name} needs a whole value, without wildcards and ranges")

@@ -46,7 +46,7 @@ def create_connection(
 ) -> Connection:
     """Create a connection. Raises `Invalid` for an unknown strategy or field, and `AlreadyExists` for a taken name.
 
-    `discovered` is the metadata of its provider (`identity.options.discovery`).
+    `discovered` is the metadata of the connection's provider (`identity.options.discovery`).
     """
     if strategy not in known_strategies():
         raise Invalid({"strategy": [f"One of {', '.join(known_strategies())}."]})

@@ -16,8 +16,8 @@ from provisioning.actions.setups import Setup
 from provisioning.runs.failures import NotSent, TransientFailure
 from provisioning.scim.options import rate_of
 
-# The longest waits in seconds: one before the first request of a delivery, the other before each later request. The wait before a later
-# request may be longer, because a delivery that is put off at that point would have to repeat the earlier requests.
+# Two longest waits in seconds: before the first request of a delivery, and before each later request. The second wait may be longer than
+# the first, because a delivery that is put off between two requests would have to repeat the earlier requests.
 _FIRST_PATIENCE_SECONDS = 0.25
 _PATIENCE_SECONDS = 4.0
 # Typical requests per delivery: a lookup and a write.
@@ -73,8 +73,8 @@ class Pace:
         """Take a token; wait for the token if it is available soon.
 
         If no token is available soon, raises `NoTurn` for a delivery that can be put off: its attempt is not counted. For every other run,
-        raises `TransientFailure` with the time to wait. A run that may have written cannot be put off, because its repetition must look up
-        the user first.
+        raises `TransientFailure` with the time to wait. A run that may have written is not put off, because its attempt must be counted.
+        The next run looks the user up before it creates an account only if an attempt was counted.
         """
         if self.rate is None:
             return

@@ -109,7 +109,7 @@ def _user_to_preview(setup: GuidedSetup) -> str:
 
 
 def _overlaps(setup: GuidedSetup) -> list[str]:
-    """Return a warning for each enabled stream that writes to the same server. Empty before the dry run, which binds the stream."""
+    """Return a warning for each enabled stream that writes to the same server. Empty before the dry run creates the stream."""
     return [] if setup.stream is None else overlap_warnings(setup.action.tenant_id).get(setup.stream.pk, [])
 
 

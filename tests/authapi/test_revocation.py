@@ -141,7 +141,7 @@ def test_a_second_revocation_gets_the_same_answer(tenant: Tenant) -> None:
 # --- Charged buckets --------------------------------------------------------------------------------------------------
 
 
-def test_the_tenant_is_charged_for_confidential_clients_and_for_own_tokens_of_public_clients(tenant: Tenant, settings: Any) -> None:
+def test_the_rate_of_the_tenant_limits_confidential_clients_and_own_tokens_of_public_clients(tenant: Tenant, settings: Any) -> None:
     confidential, public, other = web_client(tenant), public_client(tenant), public_client(tenant)
     own = [tokens_of(tenant, public)[name] for name in ("refresh_token", "access_token")]
     foreign = tokens_of(tenant, other)["refresh_token"]

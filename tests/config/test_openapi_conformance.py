@@ -60,7 +60,8 @@ CALLS = {f"{call.method} /{call.path}": call for call in calls()}
 MESSAGE = jsonschema_rs.validator_for({"$ref": "#/components/schemas/EventStreamMessage", "components": _DOCUMENT["components"]})
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
 _FILES = {"POST /jobs/users-imports"}
-# No dead letter exists, so none can be redelivered. Only one redelivery job may run at a time.
+# The statuses of valid requests whose success depends on other rows. No dead letter exists, so none can be redelivered. Only one redelivery
+# job may run at a time.
 _IN_TIME = {
     "POST /event-streams/{id}/redeliver/{event_id}": {404},
     "POST /event-streams/{id}/redeliver": {202, 409},
@@ -325,7 +326,7 @@ def _keeps_its_path(case: Case) -> bool:
     return is_bad or sha256(orjson.dumps(case.path_parameters, default=str)).digest()[0] % 4 == 0
 
 
-# Later requests use the rows of earlier requests.
+# Later cases use the rows of earlier cases, so all cases must run.
 @pytest.mark.whole
 @pytest.mark.parametrize("label", CALLS)
 def test_the_document_describes_every_success(label: str, world: World) -> None:

@@ -31,8 +31,8 @@ class Copies:
 def fill(seeds: Iterable[models.Model], *, tenants: Sequence[Tenant], rows: int, start: int = 0, copies: Copies | None = None) -> None:
     """Write copies of each seed with the numbers `start` + 1 to `rows`. A copy refers to the copies with the same number.
 
-    Must run in a transaction, because it disables triggers and foreign keys. Tests only list the rows, so the rows need neither triggers
-    nor foreign keys.
+    Must run in a transaction, because triggers and foreign keys are disabled with `SET LOCAL`. Tests only list the rows, so the rows need
+    neither.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")

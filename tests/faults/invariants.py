@@ -53,7 +53,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sent:
-    """One block with an `id` that a reader received: an event, or `offset-only`."""
+    """One block that a reader received and that has an `id`: an event, or `offset-only`."""
 
     event: str
     offset: str

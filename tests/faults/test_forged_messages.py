@@ -28,7 +28,7 @@ from tests.provisioning.engine.logs import make_stream
 
 
 class Touch:
-    """Creates a file when it is unpickled."""
+    """An object that creates a directory when a process unpickles it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

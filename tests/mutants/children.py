@@ -41,7 +41,8 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict, the time and the output of pytest. `detail` is the test that detected the mutant, or the reason why it is broken."""
+    """The verdict, the time and the output of pytest. `detail` is the test that detected the mutant, or the reason why the run could not be
+    judged."""
 
     verdict: Verdict
     detail: str

@@ -152,7 +152,7 @@ def test_a_logout_at_one_node_saml_application_ends_the_login_at_another_applica
     other = Application(application.tenant, client, application.user, application.browser, "https://b.example.test/acs")
     profiles = {}
     for name, each in (("a", application), ("b", other)):
-        # Not "always": the library would then also require the id of a login request in the response to a logout.
+        # If the value were "always", the library would also require the id of a login request in the response to a logout.
         node("make", name=name, options=options(each, validateInResponseTo="ifPresent"))
         page = go(each, node("askByRedirect", name=name, relayState=""))
         profiles[name] = node("readResponse", name=name, fields=page.fields())["profile"]

@@ -68,7 +68,7 @@ class Listener:
         try:
             return route(Asked(fields, parts.query, cookie))
         except Exception as error:
-            # Store the reason for the test. The page does not show it.
+            # The page does not show the error, so store it. The test can then report it.
             self.failures.append(f"{target}: {error!r}")
             return Said(page="This went wrong.")
 

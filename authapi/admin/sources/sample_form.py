@@ -143,7 +143,7 @@ class AssertionForm(SampleForm):
         stored = initial.get(NAME_ID_FORMAT, "")
         if stored not in dict(_FORMATS):
             self.fields[NAME_ID_FORMAT].choices = (*_FORMATS, (stored, stored))  # type: ignore[attr-defined]  # a choice
-        # The rows leave out values that no row can represent. Take these values from `initial`.
+        # The rows leave out values that no row can represent. The field takes these values from `initial`.
         self.fields[ATTRIBUTES] = AttributesField(
             label="Attributes", initial=initial.get(ATTRIBUTES, {}), help_text="An attribute with several values has a row for each value."
         )

@@ -88,7 +88,7 @@ class Visit:
 
     @property
     def page(self) -> AccountPage:
-        """The functions of the account page that the tenant has turned on, and the connections that may use the page."""
+        """The functions of the account page that the tenant has turned on, and the connections whose users may use the page."""
         return sign_in_settings(self.host.tenant_id).account_page
 
     @property

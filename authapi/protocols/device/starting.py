@@ -42,7 +42,8 @@ def started(request: TokenRequest, client: Client) -> DeviceCodes:
     terms_of(ProtocolRequest(request.host, client, {}), parameters_of(scope, audience), None, None, details=details)
     sender = person_behind(request, client)
     _take(client, sender.ip)
-    # The edge reports the country of the sender of this request. Use it only if the sender is the device, not a server of the client.
+    # The proxy in front of the service reports the country of the sender of this request. Use the country only if the sender is the device,
+    # not a server of the client.
     country = (country_in(request.headers) or "") if sender.ip == request.address else ""
     confirmation = {KEY: request.key} if request.key else None
     asked = DeviceRequest(client, scope, audience, sender, country, confirmation=confirmation, details=details)

@@ -15,7 +15,7 @@ from authapi.protocols.legacy.opting_in import takes_own_forms
 from authapi.protocols.legacy.requests import LegacyRequest, Reply, client_named
 from authapi.protocols.legacy.token_replies import NO_STORE
 
-# These headers also keep pages of other origins from loading the answer as a script, a style sheet or an image.
+# These headers keep the answer out of caches. Pages of other origins cannot load it as a script, a style sheet or an image.
 _HEADERS = {**NO_STORE, "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin", "Vary": "Origin, Cookie"}
 _UNKNOWN: dict[str, Any] = {"sso": False}
 
@@ -34,7 +34,7 @@ def _reader(request: LegacyRequest) -> str | None:
     """Return the origin that may read the answer, empty for a page of this host; None if the page may not read the answer."""
     client = client_named(request.host.tenant_id, request.in_query("client_id"))
     if not request.origin:
-        # A page of this host sends no origin with a GET. `Sec-Fetch-Site` identifies other pages without an origin.
+        # A page of this host sends no origin with a GET. Pages of other hosts can also omit it; `Sec-Fetch-Site` identifies these pages.
         return "" if request.headers.get("sec-fetch-site", "same-origin") == "same-origin" else None
     if is_own_page(request):
         return ""

@@ -141,8 +141,8 @@ def _problem_of_jti(claims: Mapping[str, Any]) -> str:
 
 
 def _is_for(audience: Any, hosts: frozenset[str]) -> bool:
-    # FAPI 2.0 Message Signing, 5.3.1: `aud` is the issuer, or an array that contains the issuer. Unlike an assertion, an object that also
-    # names other audiences is harmless: it proves only which request the client makes in its user's browser.
+    # FAPI 2.0 Message Signing, 5.3.1: `aud` is the issuer, or an array that contains the issuer. Unlike a client assertion, a request
+    # object that also names other audiences is harmless: it proves only which request the client makes in its user's browser.
     named = audience if isinstance(audience, list) else [audience]
     return all(isinstance(one, str) for one in named) and any(is_issuer(one, hosts) for one in named)
 

@@ -24,7 +24,8 @@ KINDS_SHOWN = 5
 # At most this number of waiting deliveries is counted for one stream.
 MOST_WAITING = 1_000
 
-# Positions are dense, so the number of events between two moments is the difference of their positions. Each position is one index lookup.
+# Positions are dense, so the number of events between two moments is the difference of their positions. One index lookup finds each
+# position.
 _POSITIONS = """
 SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s) AS last, (
     SELECT l.position FROM events_logentry l WHERE l.tenant_id = %(tenant)s AND l.recorded_at >= hour.start
@@ -32,7 +33,7 @@ SELECT (SELECT position FROM events_head WHERE tenant_id = %(tenant)s) AS last, 
 FROM unnest(%(starts)s::timestamptz[]) WITH ORDINALITY hour(start, number) ORDER BY number
 """
 # There is no position across tenants. Row ids of events are sequential except for rolled back transactions, so their difference is an
-# approximate number of events. A binary search finds the id of a moment, with one lookup in the primary key per step.
+# approximate number of events. A binary search finds the first id after a moment, with one lookup in the primary key per step.
 _NUMBERS = """
 WITH RECURSIVE ends AS (
     SELECT (SELECT id FROM events_event ORDER BY id LIMIT 1) AS low, (SELECT id FROM events_event ORDER BY id DESC LIMIT 1) + 1 AS high
@@ -118,7 +119,7 @@ class Hours:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The deliveries of the last hours: for each state, their number; for each stream, and for each hour, their success and time."""
+    """The deliveries of the last hours: their number for each state, and their success and time for each stream and for each hour."""
 
     by_state: dict[str, int]
     is_cut: bool

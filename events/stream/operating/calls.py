@@ -1,7 +1,8 @@
 """Calls: requests to every process that serves streams, and their answers.
 
-A call goes to this process directly and to all other processes through one Redis channel, so idle processes write nothing. PUBLISH returns
-the number of listening processes, which is the number of expected answers. Without Redis, only this process answers.
+A call goes to this process directly and to all other processes through one Redis channel. PUBLISH returns the number of listening
+processes, which is the number of expected answers. So processes need not register themselves, and write nothing to Redis while no call is
+sent. Without Redis, only this process answers.
 """
 
 from __future__ import annotations

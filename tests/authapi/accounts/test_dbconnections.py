@@ -201,7 +201,8 @@ def test_a_sign_up_at_a_connection_without_clients_is_refused(
         Client.objects.of(tenant.pk).filter(pk=client.pk).update(revoked_at=BEGIN)
     elif use == "client of another tenant":
         enabled = [web_client(new_tenant())[0].client_id]
-    # The services now refuse such ids. Older rows may still contain the id of a revoked client or of a client of another tenant.
+    # An older row may contain the id of a revoked client or of a client of another tenant. The services now refuse such ids, so write the
+    # row directly.
     connection.enabled_clients = enabled
     connection.save()
     body = {"connection": "people", "email": "new@example.test", "password": PASSWORD}

@@ -128,7 +128,7 @@ class Walk:
 
 
 def another(walk: Walk, *, address: str = "192.0.2.99") -> Walk:
-    """Return another browser, used by a person who knows the same password."""
+    """Return another browser, used by another person who knows the user's password."""
     at = walk.at
     return Walk(Login(at.tenant, at.client, at.connection, at.user, Browser(at.tenant, address=address)))
 

@@ -168,7 +168,7 @@ def test_the_secondary_navigation_links_are_on_every_page_and_lead_to_working_pa
     assert '<details class="nav-more" open>' in operator.get(further).content.decode()
 
 
-def test_a_switch_of_the_tenant_on_the_page_of_a_row_redirects_to_its_list(operator: Client) -> None:
+def test_switching_the_tenant_on_the_page_of_a_row_leads_to_the_list_of_rows(operator: Client) -> None:
     people = Rows(new_tenant()).of(User)
     after = {
         reverse("admin:identity_user_change", args=(quote(people.pk),)): reverse("admin:identity_user_changelist"),

@@ -1,6 +1,6 @@
 """Every model page of the admin, requested with rows of another tenant.
 
-Each page answers 404, shows no row of that tenant, and changes none of these rows.
+Each page answers 403 or 404, shows no row of that tenant, and changes none of these rows.
 """
 
 from __future__ import annotations

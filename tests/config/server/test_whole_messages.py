@@ -60,7 +60,7 @@ def test_a_connection_serves_several_responses_in_one_write_each() -> None:
 
 
 @pytest.mark.parametrize("request_of", [_get("/one", version="1.0"), _get("/one", further="connection: close\r\n")])
-def test_other_responses_are_written_by_uvicorn(request_of: bytes) -> None:
+def test_a_response_that_ends_its_connection_is_written_by_uvicorn(request_of: bytes) -> None:
     with _serving(_application) as address:
         assert b"x-written: in two" in _asked(address, request_of)
 

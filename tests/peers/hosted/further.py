@@ -156,7 +156,7 @@ def log_out_of_federated_applications(walk: Walk) -> None:
         walk.open(f"/wsfed/{client_id}")
     with walk.loading_without_script():
         walk.open(f"/wsfed?wa=wsignout1.0&wtrealm=urn:{client_id}&wreply={walk.world.origin}/callback")
-    # Without the script, the browser loads the next page after some seconds.
+    # Without the script, the browser would load the next page after some seconds. So stop the loading.
     walk.page.send("Page.stopLoading")
     walk.page.evaluate("window.stop()")
     walk.look("Logging you out", "This takes a few seconds.")

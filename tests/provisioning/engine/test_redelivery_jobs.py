@@ -157,7 +157,7 @@ def test_a_job_tries_the_deletion_of_a_user_that_exists_again_only_once(
     DeadLetter.objects.filter(pk=deletion.pk).update(event_type="user.deleted")
     job = start(stream, rate=1)
 
-    # Two chunks with two dead letters each, and a chunk that finds no dead letter.
+    # The job has two chunks with two dead letters each, and a last chunk that finds no dead letter.
     for _ in range(3):
         run_job(job.pk)
 

@@ -127,7 +127,7 @@ def test_a_long_retry_after_header_ends_the_run_and_delays_the_next_attempt(valu
         assert ran.own_seconds < 2
 
 
-def test_the_run_waits_as_long_as_a_short_retry_after_header_requests() -> None:
+def test_the_run_waits_for_the_time_in_a_short_retry_after_header() -> None:
     with misbehaving_server(sequence(scim_error(429, **{"Retry-After": "1"}), CREATED)) as server:
         ran = run_event(server.base_url)
     assert ran.reason == "created"

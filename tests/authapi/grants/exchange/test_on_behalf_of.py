@@ -452,7 +452,7 @@ def test_a_client_may_prove_with_its_own_token_that_it_is_the_actor(world: World
     assert claims["act"] == {"sub": world.orders.client_id}
 
 
-def test_a_token_with_a_user_as_actor_expires_with_the_earlier_of_both_tokens(world: World) -> None:
+def test_a_token_with_a_user_as_actor_expires_no_later_than_the_actor_token(world: World) -> None:
     agent = some_user(world.tenant)
     code = code_of(login_of(world.tenant, world.application, agent, scope="read", audience=FIRST))
     first = ApiResource.objects.of(world.tenant.pk).get(identifier=FIRST)

@@ -59,7 +59,7 @@ def test_a_test_login_shows_the_user_and_starts_no_session(at: Begin, staff: Adm
         assert secret not in content
     assert not User.objects.of(login.tenant.pk).exists()
     assert not Session.objects.of(login.tenant.pk).exists()
-    # The test has ended.
+    # The test has ended, so a second answer is refused.
     assert login.browser.get("/login/callback", {"code": CODE, "state": sent["state"]}).status_code == 400
 
 
