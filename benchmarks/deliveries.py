@@ -1,4 +1,6 @@
-"""Measures deliveries per second of one worker process to a SCIM server that answers immediately, compared with a bare `requests` loop.
+"""Measures deliveries per second of one worker process to a SCIM server that answers immediately.
+
+For comparison, also measures the bare loop: a loop with the library `requests` that only sends the same HTTP requests.
 
     python -m benchmarks.deliveries [users]
 

@@ -1,8 +1,8 @@
 """The gain of each fast path: the processor time of one process per result, with the fast and with the plain path, measured alternately.
 
 Run with `.venv/bin/python -m benchmarks fast_paths`. Prints the median of the rounds in microseconds per call, without the time of the
-database. `docs/figures.md` has a row for each module whose first line begins with "Fast path". If another benchmark measures a module, its
-row names this benchmark.
+database. `docs/figures.md` has a row for each module whose first line begins with "Fast path". If another benchmark measures a module, the
+row of the module names that other benchmark.
 """
 
 from __future__ import annotations

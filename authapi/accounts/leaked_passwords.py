@@ -1,4 +1,5 @@
-"""The settings of a tenant for passwords found in breaches of other services, and their effects on logins, sign-ups and changes.
+"""The settings of a tenant for passwords found in breaches of other services, and the effects on logins, sign-ups and password
+changes.
 
 A password is looked up in two cases only: after a login has proven that it is correct, and when it is set. So a client that guesses
 passwords does not learn which of its wrong guesses are breached passwords.

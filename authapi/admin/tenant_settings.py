@@ -115,7 +115,7 @@ class TenantSettingsForm(AttackFields):
         max_length=600,
         widget=_WIDE,
         label="Default API",
-        help_text="The identifier of the API that a login request means if the request names no API.",
+        help_text="The identifier of the API for logins whose request names no API.",
     )
     default_redirection_uri = _wide(
         "Fallback page", "An https address. After a failed login, the error page links here if it cannot link to the application."
@@ -374,7 +374,7 @@ class TenantSettingsAdmin(ServiceAdmin[TenantSettings]):
 
 
 def _lacking(row: TenantSettings | None) -> str:
-    """Return the missing settings for notifying users of approvals; empty if none are missing."""
+    """Return the missing settings for notifying users of approval requests; empty if none are missing."""
     return missing(row.tenant_id) if row is not None and row.pk else ""
 
 

@@ -46,7 +46,7 @@ _PROPERTIES: dict[str, Schema] = {
     "updated_at_as_text": {**SWITCH, "description": "`updated_at` in profiles is ISO 8601 text instead of a number of seconds."},
     "authorization_details_types": {
         **_TEXTS,
-        "description": "The types of authorization details that the client may request. If absent, all types of each API.",
+        "description": "The types of authorization details that the client may request. If absent, it may request all types of each API.",
     },
     "par_request_expiry": {"type": "integer"},
     "created_at": TIME,

@@ -153,7 +153,7 @@ def _told(error: ValueError) -> str:
         return str(error)
     place = ".".join(str(step) for step in error.instance_path)
     if error.kind.name == "format":
-        return f"{place}: no pattern that can run in linear time. Lookaround and back references are not supported."
+        return f"{place}: the pattern cannot run in linear time. Lookaround and back references are not supported."
     return f"{place}: {error.message}" if place else error.message
 
 

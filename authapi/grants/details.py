@@ -123,7 +123,7 @@ def _types_for_user(client: Client, resource: ApiResource) -> dict[str, DetailTy
 
 def _types(client: Client, resource: ApiResource, granted: tuple[str, ...] | None) -> dict[str, DetailType]:
     if resource.is_system:
-        # Scopes alone decide what a token may do at the management interface.
+        # Only scopes decide what a token may do at the management interface.
         return {}
     named = client.settings.get(CLIENT_MEMBER)
     return {

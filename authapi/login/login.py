@@ -268,7 +268,8 @@ class Login:
         return offered_contexts(self.host.tenant_id)
 
     def _is_own(self, session: Session) -> bool:
-        """Tell whether the client may use this session. If its single sign-on is off, it must already take part in the session."""
+        """Tell whether the client may use this session. If the single sign-on of the client is off, the client must
+        already take part in the session."""
         return not self.client.settings.get("sso_disabled") or session.session_clients.filter(client=self.client).exists()
 
     def _is_usable(self, session: Session) -> bool:
@@ -278,7 +279,8 @@ class Login:
         if self.wish.subjects and session.user.user_id not in self.wish.subjects:
             return False
         if self.wish.link_to:
-            # The wish contains the connection of the linked account; the session keeps the connection of the primary account.
+            # The wish names the connection of the account to link, but the session has the connection of the primary account. So compare
+            # the session with all connections of the client.
             enabled = client_connections(self.client)
             return session.user.user_id == self.wish.link_to and any(one.pk == session.connection_id for one in enabled)
         return any(one.pk == session.connection_id for one in self.connections)

@@ -78,8 +78,8 @@ def change_credential(*, tenant_id: str, client_id: str, credential_id: str, exp
 
 @unit_of_work
 def use_credential(*, tenant_id: str, client_id: str, credential_id: str) -> Client:
-    """Use a credential for authentication. If another credential of the same kind is in use, it stays in use. The client's secret then no
-    longer works.
+    """Use a credential for authentication. The client's secret then no longer works. If another credential of the same kind is in use, it
+    stays in use.
 
     Raises `NotFound`, `Invalid`, or `Conflict` if two credentials are already in use.
     """
@@ -99,8 +99,8 @@ def delete_credential(*, tenant_id: str, client_id: str, credential_id: str, eve
     """Delete a credential at once. Raises `NotFound`. Without `even_used`, also raises `NotSupported` for a credential that the client
     uses.
 
-    With `even_used`, a credential in use is deleted, too, and the client's tokens end as with a changed secret. A client whose last
-    credential is deleted keeps its method, so it cannot authenticate until its method changes.
+    With `even_used`, a credential in use is deleted, too, and the client's tokens become invalid, as after a change of its secret. A
+    client whose last credential is deleted keeps its method, so it cannot authenticate until its method changes.
     """
     client = clients.locked_client(tenant_id, client_id)
     credential = _credential(client, credential_id)

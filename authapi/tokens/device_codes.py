@@ -1,6 +1,7 @@
 """Device codes (RFC 8628): issued to a device, answered by a user in a browser, exchanged once by the device. Rows store digests only.
 
-The tokens of a device do not end with the browser session in which the user allowed the device: the user may log out of the browser.
+The tokens of a device do not end with the browser session in which the user allowed the device: after a logout in the
+browser, the device stays logged in.
 """
 
 from __future__ import annotations

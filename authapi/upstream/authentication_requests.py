@@ -61,6 +61,6 @@ def end_request(row: LoginTransaction) -> bool:
 
 
 def _place(row: LoginTransaction) -> str:
-    # This text is part of the seal, so it must not change: rows that an older version sealed could not be unsealed. `authorization_request`
-    # in the text is the name of the table, not of the model.
+    # This text is part of the seal, so it must not change: otherwise rows that an older version sealed could not be unsealed.
+    # `authorization_request` in the text is the name of the table, not of the model.
     return f"{row.tenant_id}:authorization_request:{row.pk}:upstream"

@@ -122,7 +122,8 @@ def _delete(call: Call, client: Client) -> None:
 
 
 def _locked(call: Call, client: Client) -> Client:
-    """Return the client with its row locked. Checks its token again, because an administrator may have taken the client over."""
+    """Return the client with its row locked. Checks the token again: an administrator may have taken over or revoked the
+    client after the first check."""
     lock_rows(Client, [client.pk])
     return _managed(call)
 

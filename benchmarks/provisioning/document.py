@@ -78,7 +78,8 @@ def _memory(memory: Figures) -> list[Row]:
 
 
 def lists_table(lists: list[Figures]) -> str:
-    """Return the table with the milliseconds of each list: its first page for each number of rows, other pages for the largest number."""
+    """Return the table with the milliseconds of each list: the first page for each number of rows, the other pages only for the
+    largest number of rows."""
     sizes = sorted({figures["rows"] for figures in lists})
     asked = [("first", size) for size in sizes] + [(page, sizes[-1]) for page in ("middle", "filter", "search")]
     found = {(figures["list"], figures["viewer"], figures["page"], figures["rows"]): figures["ms"] for figures in lists}

@@ -1,4 +1,4 @@
-"""A login for the demo: a web application without a server, and a user."""
+"""A login for the demo: a registered web application that is not running, and a user."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from django.utils.safestring import SafeString
 
 
 class RelatedChoice(RelatedFieldWidgetWrapper):
-    """Django's wrapper of a choice.
+    """Django's widget for the choice of a related row, with links beside it.
 
-    Shows only the link that adds a row, in the style of the console; no links that change, delete or view rows.
+    Shows only the link that adds a row, in the style of the console. Links that change, delete or view rows are left out.
     """
 
     template_name = "admin/related_choice.html"
@@ -21,5 +21,5 @@ class RelatedChoice(RelatedFieldWidgetWrapper):
         super().__init__(wrapped.widget, wrapped.rel, wrapped.admin_site, can_add_related=wrapped.can_add_related)
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        # The renderer of forms reads templates of apps only, not those of the project.
+        # The usual renderer of forms finds only templates of apps, but the template of this widget belongs to the project.
         return super().render(name, value, attrs, TemplatesSetting())

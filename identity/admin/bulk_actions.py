@@ -1,4 +1,7 @@
-"""List actions for the selected rows. After a confirmation on a page, an action runs at once, or as a job if there are many rows."""
+"""The actions of lists in the admin, which run on the selected rows.
+
+After a confirmation on a page, an action runs at once, or as a job if there are many rows.
+"""
 
 from __future__ import annotations
 

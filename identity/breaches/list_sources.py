@@ -30,8 +30,8 @@ _NAMES = ("{:05X}.txt", "{:05X}", "{:05x}.txt", "{:05x}")
 _DEADLINE_SECONDS = 30.0
 _TRIES = 6
 _LONGEST_PAUSE = 60.0
-# The service requests the ranges that have changed since the build of the present list, or in this time before the build. The reason is
-# that clocks differ, and that a cache may have answered with an older range.
+# The service also requests the ranges that changed in this time before the build of the present list. The reason is that clocks differ, and
+# that a cache may have answered with an older range during the build.
 _MARGIN = timedelta(days=1)
 
 

@@ -106,7 +106,7 @@ def is_selective(node: Node[Condition]) -> bool:
 
 
 def is_indexed(node: Node[Condition]) -> bool:
-    """Tell whether indexes alone find the rows of this condition."""
+    """Tell whether indexes find the rows of this condition, so that a query need not read every user."""
     match node:
         case AllOf(parts):
             return any(is_indexed(part) for part in parts)

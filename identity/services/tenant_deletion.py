@@ -2,8 +2,9 @@
 
 1. `start` sets the status `deleting`: every host answers 403, its staff cannot log in, open streams close. It creates a job.
 2. During `TENANT_DELETION_GRACE_DAYS` nothing is deleted, and `restore` cancels the deletion.
-3. The job fails all other jobs of the tenant. It deletes organizations, connections with their users, groups and roles, in this order, in
-   chunks, each with its events. Then it deletes clients, keys and tokens, which record no event.
+3. The job fails all other jobs of the tenant. In chunks and in this order, it deletes organizations, connections together with their
+   users, then groups, then roles, and records the events of these deletions. Then it deletes clients, keys and tokens, for which no event
+   is recorded.
 4. The job waits until every event stream has delivered or dead-lettered all events, at most `TENANT_DRAIN_SECONDS`.
 5. The tenant is `deleted`: suspended for good. Its log is kept for its retention, then purged (`tenant_purge`).
 """
@@ -29,7 +30,8 @@ from identity.services.organizations import ORGANIZATION_DELETION
 from identity.services.roles import ROLE_DELETION
 from identity.services.tenant_life import locked_tenant, move
 
-# The order matters: a group of the tenant may contain users of any connection, and a role may be assigned to any user.
+# Users are deleted with their connections, before groups and roles: a group may contain users of any connection, and a role may be assigned
+# to any user.
 _CHILDREN: tuple[tuple[Deletion, type[Organization | Connection | Group | Role]], ...] = (
     (ORGANIZATION_DELETION, Organization),
     (CONNECTION_DELETION, Connection),

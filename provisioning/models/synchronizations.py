@@ -12,8 +12,8 @@ from identity.models import Job
 class SynchronizationRow(models.Model):
     """The result for one user in a synchronization or comparison. The tenant of the row is the tenant of the job.
 
-    The first thousand rows of each outcome are stored. All missing users are stored, because the listing may show later that their accounts
-    exist. All accounts without a user are stored, because the job may delete them later.
+    The first thousand rows of each outcome are stored. All missing users are stored, because the list of the server's accounts,
+    which is read later, may show that their accounts exist. All accounts without a user are stored, because the job may delete them later.
     """
 
     class Outcome(models.TextChoices):

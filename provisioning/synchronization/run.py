@@ -49,7 +49,7 @@ class Run:
         return time.monotonic() >= self._ends_at
 
     def keep_pace(self) -> None:
-        """Wait until the next user may start: at most `rate` users per second."""
+        """Wait until the work on the next user may start. The limit is `rate` users per second."""
         now = time.monotonic()
         if self._next_at > now:
             time.sleep(self._next_at - now)

@@ -14,8 +14,8 @@ from tests.provisioning.engine.logs import append_events, make_stream  # noqa: E
 
 
 def main(tenant_id: str, keys: int, rounds: int) -> None:
-    """Start a stream to the recorder at the end of the tenant's log, then append `rounds` numbered events for each of `keys` users. The
-    events of the users alternate."""
+    """Start a stream that begins at the end of the tenant's log and delivers to the recorder. Then append `rounds` numbered events for
+    each of `keys` users. The events of the users alternate."""
     tenant = Tenant.objects.get(pk=tenant_id)
     stream = make_stream(tenant, position=Head.objects.get(pk=tenant.pk).position)
     names = [f"user:{tenant.pk}-{number}" for number in range(keys)]

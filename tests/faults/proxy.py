@@ -115,7 +115,7 @@ class Proxy:
                 await asyncio.sleep(0.02)
             data = await source.read(_PIECE)
             if not data:
-                # The end of this direction ends the other direction, too. So first wait until the delayed bytes there have arrived.
+                # The end of this direction also ends the other direction. So first wait until the delayed bytes of both have arrived.
                 await asyncio.sleep(self.delay_seconds)
                 return
             data = self._damaged(data)

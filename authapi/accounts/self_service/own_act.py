@@ -1,4 +1,4 @@
-"""One act of users on their own account: the user, the session that proves the user, and the source of the request."""
+"""One act of users on their own account: the user, the session that proves who the user is, and the source of the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Limits new and waiting approval requests (CIBA). Otherwise mailboxes could be flooded, and users could approve unread requests."""
+"""Limits new and waiting approval requests (CIBA).
+
+Without limits, a client could flood a mailbox. And users who get many requests could approve a request without reading it.
+"""
 
 from __future__ import annotations
 

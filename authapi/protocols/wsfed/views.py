@@ -139,7 +139,7 @@ def _question(request: HttpRequest, host: HostMatch, session: Session, parameter
 def _allowed(host: HostMatch, client: Client | None) -> tuple[str, ...]:
     """Return the allowed targets of a sign-out.
 
-    The targets include the callbacks, because the application has registered the callbacks for tokens.
+    The targets include the callbacks: the application has registered them for tokens, so the browser may also return to them.
     """
     tenant_wide = sign_in_settings(host.tenant_id).allowed_logout_urls
     if client is None:

@@ -1,4 +1,6 @@
-"""Keeps the newest frames of each watched tenant in memory. All streams of the tenant share them; one budget limits a process."""
+"""Keeps the newest frames of each watched tenant in memory. All streams of the tenant share the frames. One budget limits the memory of
+all rings in a process.
+"""
 
 from __future__ import annotations
 

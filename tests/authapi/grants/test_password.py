@@ -183,7 +183,7 @@ def test_a_login_without_the_required_organization_is_refused(
     ("auth_method", "is_trusted", "seen"),
     [("client_secret_post", True, "198.51.100.7"), ("client_secret_post", False, "192.0.2.1"), ("none", True, "192.0.2.1")],
 )
-def test_the_forwarded_address_is_used_only_from_a_trusted_client_that_authenticated(
+def test_a_forwarded_address_is_accepted_only_from_a_trusted_client_that_authenticated(
     tenant: Tenant, auth_method: str, is_trusted: bool, seen: str
 ) -> None:
     settings = {"is_token_endpoint_ip_header_trusted": is_trusted}
@@ -240,7 +240,7 @@ def test_the_password_is_not_logged_and_not_shown_by_repr(
     assert "canary-password" not in repr(SignIn.objects.of(tenant.pk).values())
 
 
-def test_a_client_can_get_the_grants_over_the_management_interface() -> None:
+def test_the_management_interface_accepts_the_password_grants_for_a_new_client() -> None:
     body = ClientToCreate(data={"name": "Legacy", "grant_types": list(GRANTS)})
     assert body.is_valid(), body.errors
 

@@ -21,7 +21,7 @@ tokens = GetToken(given["domain"], given["client"], client_secret=given["secret"
 
 
 def refused() -> Auth0Error:
-    """Log in with the password alone, and return the error that the library raises. The service must require the second factor."""
+    """Log in with only the password, and return the error that the library raises. The service must require the second factor."""
     try:
         tokens.login(username=given["username"], password=given["password"], scope="openid", grant_type="password")
     except Auth0Error as error:

@@ -95,7 +95,7 @@ def test_deliveries_of_a_stream_and_sessions_of_a_client_show_the_names_of_users
     assert "Ada Lovelace" not in browser.get(stream_page).content.decode()
 
 
-def test_the_tab_with_code_for_an_application_shows_no_message_about_a_missing_permission(browser: Client, ada: User) -> None:
+def test_the_tab_with_example_code_shows_no_message_about_a_missing_permission(browser: Client, ada: User) -> None:
     client, _ = create_client(
         tenant_id=ada.tenant_id, name="Shop", grant_types=["authorization_code"], redirect_uris="https://shop.example.test/callback"
     )

@@ -266,7 +266,7 @@ def test_the_same_jti_is_accepted_from_another_client(login: Login) -> None:
     assert go(theirs, request_object(theirs, key="second", jti="same")).status == 302
 
 
-# --- Pushed and required ------------------------------------------------------------------------------------------------------
+# --- Pushed request objects, and clients that must sign ------------------------------------------------------------------------
 
 
 def test_parameters_beside_a_pushed_request_object_are_ignored(login: Login, pusher: Pusher) -> None:
