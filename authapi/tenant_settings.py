@@ -44,7 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "acr_values_supported": [],
     # RFC 8707: with the value `compatibility`, the parameter `resource` is read if a request has no `audience`.
     "resource_parameter_profile": "audience",
-    # Upstream does not have this setting. The page is off by default, so that an upgrade does not add a page for users.
+    # Upstream does not have this setting. The account page is off by default, so that an upgrade does not add a page for users.
     "account_page": {"enabled": False, "data_export": True, "deletion": False, "connections": []},
     "device_flow": {"charset": "base20", "mask": MASKS["base20"]},
     # Upstream does not have this setting. The channel `email` or `webhook` notifies users of requests that they approve in another browser

@@ -36,7 +36,7 @@ _PROPERTIES: dict[str, Schema] = {
     **dict.fromkeys(("b2b_integration_configuration", "oidc_support"), _OBJECT),
     "signed_request_object": {
         **_OBJECT,
-        "description": "`required`, and the ids of the keys that verify signed requests. These keys cannot be deleted.",
+        "description": "Contains `required`, and the ids of the keys that verify signed requests. These keys cannot be deleted.",
     },
     "jwks_uri": {**TEXT, "description": "Address of the keys that verify signed requests of the client."},
     "compliance_level": {**TEXT, "enum": list(LEVELS), "description": "The FAPI profile whose rules the client must follow."},

@@ -180,7 +180,7 @@ class Login:
 
     @property
     def country(self) -> str:
-        """The country of the browser as the edge reports it, ISO 3166-1; empty if unknown."""
+        """The country of the browser (ISO 3166-1), as the proxy in front of the service reports it; empty if unknown."""
         return country_in(self.http_request.headers) or ""
 
     @property

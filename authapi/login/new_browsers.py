@@ -39,7 +39,7 @@ _OWN = ("email", "sms")
 
 @dataclass(frozen=True)
 class BrowserLogin:
-    """A login and its browser: IP address (`address`), `user_agent`, and `country` as the edge reports it."""
+    """A login and its browser: IP address (`address`), `user_agent`, and `country` as the proxy in front of the service reports it."""
 
     user: User
     connection: Connection
@@ -55,8 +55,8 @@ class BrowserLogin:
 def browser_secret(request: HttpRequest) -> str:
     """Return the cookie value of this browser, or a new value for a browser without the cookie.
 
-    A new value is derived from the mark of the browser that began the login, if there is one. So a form that is sent twice is recorded as
-    one browser.
+    If the browser has the cookie of the login that it began, the new value is derived from this cookie. So a form that is sent twice gets
+    the same value both times and is recorded as one browser.
     """
     mark = read_cookie(request, BROWSER)
     return read_cookie(request, DEVICE) or (digest_of(f"device:{mark}") if mark else new_secret())

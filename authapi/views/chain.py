@@ -51,7 +51,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BODY_SECONDS = 30.0
-# How often a fast path may start over because a value is not cached. Host, client, keys, API, grant and settings are loaded one by one.
+# The number of times that a fast path may start over because a value is not cached. Host, client, keys, API, grant and settings are loaded
+# one by one.
 _MOST_LOADS = 8
 
 

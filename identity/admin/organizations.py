@@ -157,13 +157,14 @@ class OrganizationAdmin(DeletedInPartsAdmin[Organization]):
 _CONNECTION_SETTINGS = {
     "assign_membership_on_login": (
         "Make users members at login",
-        "Each user who logs in with the connection becomes a member. If off, only members can log in with the connection.",
+        "Each user who logs in to the organization with the connection becomes a member. If off, only members can log in to the "
+        "organization with the connection.",
     ),
     "show_as_button": ("Show as button", "Stored for applications. The login page does not use this setting."),
     "is_signup_enabled": (
         "Allow sign-ups",
-        "Invited users can create an account, even if the connection allows no other sign-ups. Only for a database connection that makes "
-        "users members at login.",
+        "Invited users can create an account, even if the connection allows no other sign-ups. Possible only for a database connection "
+        "that makes users members at login.",
     ),
     "is_enabled": ("Enabled", "If off, users cannot log in to the organization with the connection."),
     "organization_connection_name": (

@@ -28,8 +28,8 @@ def check_credential(credential: PasswordCredential, password: str) -> bool:
 def set_password(user: User, password: str) -> None:
     """Store the hash of `password`. Raises `Invalid` for a user of a connection that is not a database.
 
-    If the connection refuses reuse, the former hash is kept; the connection sets how many former hashes are kept. Receivers of
-    `password_changed` end sessions and tokens of the old password in the same transaction.
+    If the connection refuses reuse, the former hash is kept; the connection sets how many former hashes are kept. In the
+    same transaction, receivers of the signal `password_changed` end the sessions and tokens that were created with the old password.
     """
     if not user.connection.is_database:
         raise Invalid({"password": ["Only users of a database connection have a password."]})

@@ -56,7 +56,7 @@ class ConnectionForm(RowForm):
     assign_membership_on_login = forms.BooleanField(
         required=False,
         label="Make users members at login",
-        help_text="Each user who logs in becomes a member. If off, only members can log in.",
+        help_text="Each user who logs in to the organization becomes a member. If off, only members can log in to it.",
     )
 
     def fit(self, request: HttpRequest, row: Organization) -> None:

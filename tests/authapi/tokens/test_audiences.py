@@ -38,7 +38,7 @@ def test_the_management_interface_of_a_registered_host_is_recognized_on_every_po
         "https:///api/v2/",
     ],
 )
-def test_any_other_audience_is_not_this_service(audience: str, settings: object) -> None:
+def test_no_other_audience_is_recognized_as_the_management_interface(audience: str, settings: object) -> None:
     settings.INSECURE_HTTP = False  # type: ignore[attr-defined]
     assert not is_management_audience(audience, HOSTS)
 

@@ -22,7 +22,7 @@ def rp(provider: Provider) -> RelyingParty:
 
 
 def link_of(rp: RelyingParty, login_uri: str) -> str:
-    """Register the URI at which the client starts logins. Return the link on a final page."""
+    """Register the URI at which the client starts logins. Return the link of an error page, which leads to the client."""
     changes = {"settings": {"initiate_login_uri": login_uri}}
     update_client(tenant_id=rp.provider.tenant.pk, client_id=rp.client.client_id, changes=changes)
     forget_all()
