@@ -51,8 +51,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BODY_SECONDS = 30.0
-# The number of times that a fast path may start over because a value is not cached. Host, client, keys, API, grant and settings are loaded
-# one by one.
+# How many times a fast path may start over because a value is not cached: host, client, keys, API, grant and settings are loaded singly.
 _MOST_LOADS = 8
 
 
