@@ -249,8 +249,8 @@ class Login:
     def is_half_proven(self) -> bool:
         """Whether the session still needs a second factor.
 
-        Until the second factor is proven, the user may not allow, choose or accept anything. False for a refused request, because the
-        answer raises the refusal.
+        Until the second factor is proven, the user may not allow, choose or accept anything. False for a refused request: the refusal
+        is raised later, when the answer is made.
         """
         try:
             return self.session is not None and self.second_factor(self.session) is not Due.NOTHING

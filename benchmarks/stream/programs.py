@@ -60,7 +60,7 @@ class Reader:
         return self._asked("close")
 
     def mark(self, prefix: str = "") -> None:
-        """From now on record the arrival of frames with this prefix and a number."""
+        """From now on, record the arrival of each frame that contains this prefix followed by a number."""
         self._asked(f"mark {prefix}")
 
     def arrivals(self) -> list[tuple[int, int, float]]:

@@ -60,5 +60,5 @@ def _comments(source: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _without(pattern: re.Pattern[str], text: str) -> str:
-    """Replace each match by its line breaks between two bars. A bar ends a sentence."""
+    """Replace each match by its line breaks, between two bars (`|`). In a text, a bar ends a sentence."""
     return pattern.sub(lambda match: "|" + "\n" * match.group().count("\n") + "|", text)

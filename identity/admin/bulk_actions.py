@@ -25,8 +25,8 @@ from identity.services.bulk_jobs import MOST_ROWS, start_bulk_job
 
 # Number of rows that one request can process within a few seconds.
 AT_ONCE = 100
-# If more rows match than the page has shown, a second confirmation is required. But it is not required for up to this many additional rows,
-# or for up to a tenth of the shown rows if that is more.
+# If more rows match than the confirmation page has stated, a second confirmation is required. But it is not required for up to this many
+# additional rows, or for up to a tenth of the stated number if that is more.
 _FEW = 10
 _REFUSALS_SHOWN = 10
 _BY_JOB = (
@@ -108,7 +108,7 @@ def _tenant_of(request: HttpRequest, rows: models.QuerySet[Any], act: BulkAct) -
 
 
 def _has_grown(form: BulkForm, count: int) -> bool:
-    """Tell whether many more rows match than the confirmation page showed. If so, add an error with the new number."""
+    """Tell whether many more rows match than the confirmation page stated. If so, add an error with the new number."""
     shown = form.cleaned_data["shown"]
     if count <= shown + max(_FEW, shown // _FEW):
         return False

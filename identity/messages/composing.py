@@ -24,7 +24,7 @@ from identity.models import Connection, MessageTemplate
 logger = structlog.get_logger(__name__)
 
 _LONGEST_SUBJECT = 255
-# Six segments of a text message. The provider charges for each segment, and a message with a code needs no more.
+# The length of six segments of a text message. The provider charges for each segment, and a message with a code needs no more.
 LONGEST_TEXT_MESSAGE = 900
 _MACRO = re.compile(r"@@\s*([a-zA-Z_][\w.]*)\s*@@")
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")

@@ -1,4 +1,4 @@
-"""Seals the secret options of connections, each for its path, and merges changes with the sealed options that exist.
+"""Seals the secret options of connections, each bound to its path, and merges changes with the sealed options that exist.
 
 A text is stored as its sealed text (`vault.seal`). A value of another type is stored as `{"json": <sealed text>}`, so that both forms can
 be distinguished.
@@ -51,7 +51,7 @@ def changed_options(
     2. If a client sends a sealed value again unchanged, the stored sealed text is kept, so the row does not change.
     3. A sealed value that the sent options do not name is kept (`is_kept`).
     4. If an address that receives credentials changes, the sent options must contain these credentials again, or null to remove them.
-       Otherwise they are refused (`OptionsRefused`).
+       Otherwise the sent options are refused (`OptionsRefused`).
     """
     parts = split(schema, sent)
     kept = {path: token for path, token in sealed.items() if path not in parts.secrets and is_kept(path, shown=shown, sent=sent)}
@@ -60,7 +60,7 @@ def changed_options(
     fresh = {path: value for path, value in parts.secrets.items() if not _is_same(value, sealed.get(path), path, place)}
     _refuse_redirected(schema, parts, shown=shown, sealed=sealed, kept=kept, place=place)
     same = {path: sealed[path] for path in parts.secrets if path not in fresh}
-    # Sorted, so that equal options are equal columns.
+    # Sorted, so that equal options are always stored as the same value.
     return parts.shown, dict(sorted({**kept, **same, **seal_options(fresh, place=place)}.items()))
 
 

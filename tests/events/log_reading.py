@@ -101,6 +101,9 @@ def _name_of_organization(document: dict[str, Any], state: dict[str, dict[str, A
 
 
 def _visible(kind: DocumentKind, document: dict[str, Any]) -> dict[str, Any]:
-    """Return the members that events of the object keep up to date. The name of the organization changes only by `organization.updated`."""
+    """Return the members of a document that its own events keep up to date.
+
+    The name of its organization is left out, because only `organization.updated` reports a new name.
+    """
     shown = {name: value for name, value in document.items() if name not in kind.silent and name != "deleted_at"}
     return shown | {"organization": {"id": shown["organization"]["id"]}} if "organization" in shown else shown

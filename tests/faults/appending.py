@@ -1,4 +1,4 @@
-"""Creates events and a recording stream for a tenant of a fault test: `python -m tests.faults.appending <tenant> <keys> <rounds>`."""
+"""Creates events and a stream to the recorder for a tenant of a fault test: `python -m tests.faults.appending <tenant> <keys> <rounds>`."""
 
 from __future__ import annotations
 

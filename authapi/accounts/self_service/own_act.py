@@ -80,8 +80,8 @@ def own_act(
     """Make a function run in one transaction, with the user as the actor and the row of the user locked. The function gets the act and the
     user.
 
-    `label` names the act in the audit log; events name the client of the account page. `before` acquires the locks that must be acquired
-    before the lock of the user. Raises `RequestRefused` if the session of the act has ended in the meantime.
+    `label` names the act in the audit log. The events of the act name the client of the account page. `before` acquires the locks that
+    must be acquired before the lock of the user. Raises `RequestRefused` if the session of the act has ended in the meantime.
     """
 
     def decorate(function: Callable[Concatenate[OwnAct, User, Params], Result]) -> Callable[Concatenate[OwnAct, Params], Result]:

@@ -1,4 +1,4 @@
-"""A tenant with a stream to a SCIM server. Its methods change a user of the tenant, and deliver the events as a worker does."""
+"""A tenant with a stream to a SCIM server (`Side`). The methods change a user of the tenant, and deliver the events as a worker does."""
 
 from __future__ import annotations
 
