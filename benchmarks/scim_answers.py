@@ -1,4 +1,4 @@
-"""A SCIM server that stores nothing and answers immediately, so that a measurement shows the cost of a delivery alone.
+"""A SCIM server that stores nothing and answers immediately, so that a measurement shows only the cost of deliveries.
 
 python -m benchmarks.scim_answers <port>
 """

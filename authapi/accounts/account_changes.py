@@ -1,4 +1,4 @@
-"""Ends sessions and tokens when an administrator blocks a user, an email address changes or an identity is unlinked."""
+"""Ends sessions and tokens in three cases: a user is blocked, an email address changes, or an identity is unlinked."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
     """Revoke access after a block, an unblocking, or a change of the email address. Signal receiver, runs in the same transaction.
 
     Unblocking also ends sessions. The reason: a login may have been in progress when the user was blocked, and may have begun a session
-    after the other sessions had ended. A change of the email address ends the sessions if this service manages the address. It revokes no
-    refresh tokens: with them, applications have access while the user is absent, without a new login.
+    after the other sessions had ended. A change of the email address ends the sessions if this service manages the address. The change
+    revokes no refresh tokens, because applications must keep their access while the user is absent.
     """
     if "blocked" in changed:
         if not user.blocked:

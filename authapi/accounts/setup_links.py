@@ -252,7 +252,7 @@ def _held(setup: Setup, kind: str) -> User:
 
 
 def _set_up(setup: Setup, factor: EnrolledFactor, recovery_code: str) -> SetUp:
-    """Use up every setup link of the user, because all these links were created before the user had this factor."""
+    """Use up all setup links of the user: the other links were created for a user without this factor, so they must not stay valid."""
     use_up(setup.user, _PURPOSE)
     return SetUp(factor, recovery_code if factor_settings(factor.tenant_id).has_recovery_codes else "")
 

@@ -1,9 +1,9 @@
 """The rate limiter for tenants. It counts in Redis, or in this process while Redis is unavailable. A failure of Redis causes no refusal.
 
 The length of a window is the time that the burst takes at the sustained rate (by default 200 requests in 2 s). Windows start at multiples
-of their length. So the clock alone gives the key of the current window, and one command counts a request and returns the count. Small
-inaccuracies at the start and the end of a window are accepted. A busy process reserves several places with one command (`rate_leases`).
-`address_rates` counts IP addresses separately.
+of their length. So a process computes the key of the current window from the clock, and one command counts a request and returns the
+count. Small inaccuracies at the start and the end of a window are accepted. A busy process reserves several places with one command
+(`rate_leases`). `address_rates` counts IP addresses separately.
 """
 
 from __future__ import annotations

@@ -28,8 +28,9 @@ def linked_session(login: Login, user: User, *, methods: Iterable[str]) -> Sessi
     """Link the account of this login to the user of the session, and return the session. Raises `RequestRefused`.
 
     An attacker may send a user a URL that links the attacker's account. So the session of the browser must belong to the account that the
-    request names, and its user must have agreed. A stolen password alone must not link an account whose user has a second factor. So the
-    login to the second account must meet every requirement of a normal login. `methods` are the methods of this login.
+    request names, and the user of the session must have agreed. If a user has a second factor, a stolen password must not be enough to
+    link the account. So the login to the second account must meet every requirement of a normal login. `methods` are the methods of this
+    login.
     """
     session = login.session
     if session is None or session.user.user_id != login.wish.link_to:

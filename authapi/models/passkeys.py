@@ -8,9 +8,10 @@ from authapi.models.base import UnrecordedOwned
 
 
 class PasskeyCeremony(UnrecordedOwned):
-    """A challenge for a passkey whose user is not known yet. The challenge is valid once, for one login or one application.
+    """A challenge for a passkey whose user is not known yet. The challenge is valid once.
 
-    On the hosted pages, `bound_to` identifies the login. An application gets an `auth_session`, whose digest is stored.
+    On the hosted pages, the challenge is for one login, which `bound_to` identifies. Otherwise the challenge is for one client. The client
+    gets an `auth_session`, and `digest` is the digest of this `auth_session`.
     """
 
     digest = models.CharField(max_length=64, editable=False)

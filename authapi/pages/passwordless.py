@@ -50,7 +50,8 @@ from identity.hosts import HostMatch
 from identity.models import Connection
 
 ADDRESS_PATH, CODE_PATH = "/u/passwordless", "/u/passwordless/code"
-# The button that requests another message works only when this time has passed since the last message. Mails take some seconds to arrive.
+# The button that requests another message works only when this time has passed since the last message, because mails take
+# some seconds to arrive.
 PAUSE = timedelta(seconds=30)
 _CONNECTION, _ADDRESS, _SENDS = "passwordless_connection", "passwordless_address", "passwordless_sends"
 _FIELDS = {Channel.EMAIL: "email", Channel.SMS: "phone_number"}
@@ -335,7 +336,7 @@ def _seconds_to_wait(login: Login, asked: _Asked) -> int:
 
 
 def _odd(channel: Channel, typed: str) -> str:
-    """Return the error text for an invalid email address. Does not reveal whether an account exists."""
+    """Return the error text for an invalid email address or phone number. Does not reveal whether an account exists."""
     if channel is Channel.EMAIL:
         return email_problem(typed) or _("Enter an email address like name@example.com.")
     return odd_number(typed)

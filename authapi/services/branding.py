@@ -165,7 +165,7 @@ def _show(tenant_id: str, kind: str, path: str) -> None:
         return
     update_branding(tenant_id=tenant_id, changes={_PLACES[kind]: path})
     if kind == "logo" and row is not None and value_at(row.values, _THEME_LOGO):
-        # The pages would show the logo of the theme instead of the new logo.
+        # Remove the logo of the theme. Otherwise the pages would show it instead of the new logo.
         _written(row, with_value(row.values, _THEME_LOGO, ""), row.display_name)
 
 

@@ -1,6 +1,6 @@
 """Lines of the administrative log for changes by staff and by users at their account page.
 
-Each entry of the audit log has one line, which is written in the same transaction.
+Each entry of the audit log about a tenant has one line, or two lines for a deleted user. The lines are written in the same transaction.
 
 A line has less data than its audit entry: it names the fields that changed, not their values. The platform's own staff appear without
 their names, because clients of the tenant may not see these names.
@@ -81,7 +81,7 @@ def _details(entry: AuditEntry, row: Model | None, *, name: str, is_own: bool) -
     who = {"name": name} | ({"email": entry.actor_name} if is_own else {})
     asked = current_change_context().request or {}
     method = {"method": str(asked["method"]).lower()} if asked.get("method") else {}
-    # Users change their account at a host of their tenant.
+    # Users change their account at a host of their tenant. Staff work at the platform host.
     place = f"{asked.get('hostname', '')}/account" if entry.actor_kind == "user" else f"{settings.PLATFORM_HOST}/admin/"
     details: dict[str, Any] = {
         "request": {**method, "channel": f"{scheme()}://{place}", "auth": {"user": who, "strategy": "session"}},

@@ -2,7 +2,7 @@
 of a token is found.
 
 In the upstream service, code of the tenant makes this decision. This service runs no code of tenants: it checks the signature, issuer,
-audience and times of the token with the values of the profile, and accepts each token once.
+audience and times of the token with the values of the profile. It accepts each token once, unless the profile permits more uses.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _METHOD = "federated"
 _SUCCESS, _FAILURE = "secte", "fecte"
 # RFC 8725, 3.11: a token whose type names another purpose is refused. A logout token, for example, also has issuer, audience and subject.
 _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
-# A token with `events` describes no login. A token with `act` describes a login in which another party acts for the user.
+# Tokens with these members are refused: `events` means that the token describes no login, and `act` that another party acts for the user.
 _FOREIGN_MEMBERS = ("events", "act")
 _LONGEST_SUBJECT = 255
 _USED = "The token was exchanged before."

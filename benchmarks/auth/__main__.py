@@ -1,5 +1,5 @@
 """Compares the cost of tokens with npm oidc-provider, and of SAML responses with npm samlp. Each server has one process, except in the
-scenario with all cores. Also measures what the check of a token costs `/events`.
+scenario with all cores. Also measures how long `/events` takes to check a token.
 
     make bench-auth                                                writes the figures into docs/performance.md
     .venv/bin/python -m benchmarks auth                            only prints the figures

@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def rate(base: str, *, rounds: int, people: int) -> list[dict[str, float]]:
-    """Measure one worker process and the bare loop alternately, so that other load on the machine affects both."""
+    """Measure one worker process and `bare_loop` (the same requests without the service) alternately, so that other load affects both."""
     measured = []
     with working(1) as worker:
         queue(base, 10).run()  # Warm up the worker, so that its start-up is not measured.
@@ -74,7 +74,7 @@ def rate(base: str, *, rounds: int, people: int) -> list[dict[str, float]]:
 
 
 def _bare(base: str, people: int) -> tuple[float, float]:
-    """Run the loop; return deliveries per second and the milliseconds of processor time per delivery."""
+    """Run `bare_loop`; return deliveries per second and the milliseconds of processor time per delivery."""
     used = time.process_time()
     per_second = bare_loop(base, people)
     return per_second, 1000 * (time.process_time() - used) / (2 * people)

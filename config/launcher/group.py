@@ -70,7 +70,7 @@ class Group:
         self._supervisor.run()
 
     def bring_down(self) -> None:
-        """Stop everything, last started first, and remove the files that announce the service."""
+        """Stop everything in the order of `STOP_ORDER`, and remove the files with the URLs and process ids of the service."""
         report.withdraw(self._options.data_dir)
         self._supervisor.stop_all(*STOP_ORDER)
         if self._listener:

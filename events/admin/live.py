@@ -1,4 +1,4 @@
-"""The live page: a tenant's events in the browser as they arrive. `config` serves its stream outside Django's views."""
+"""The live page: a tenant's events in the browser as they arrive. `config` serves the stream of this page, outside Django's views."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LivePage(TenantPage):
     def names(self, request: HttpRequest, tenant_id: str) -> HttpResponse:
         """Return the name and the page of each entity in the parameters `root`, as JSON.
 
-        Raises 404 if the request has no parameter `root`, or if the page that requests the names shows another tenant.
+        Raises 404 if the request has no parameter `root`, or if the page that sends the request shows another tenant than `tenant_id`.
         """
         asked = [root for root in request.GET.getlist("root")[:NAMES_AT_ONCE] if len(root) <= _LONGEST_ENTITY]
         if not asked or request.GET.get("tenant") != tenant_id:

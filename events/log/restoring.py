@@ -43,7 +43,7 @@ class LogState:
 
     @property
     def effects(self) -> Sequence[str]:
-        """Return the effects of a new epoch on followers, one sentence for each effect."""
+        """Return the effects of a new epoch on the apps that read the log, one sentence for each effect."""
         return [told for follower in followers() for told in follower.beyond(self.tenant_id, head=self.head)]
 
 
@@ -55,7 +55,7 @@ def log_states(tenant_id: str | None = None) -> list[LogState]:
 
 
 def start_over(tenant_id: str) -> int | None:
-    """Begin a new epoch of the log and reset every follower whose position is beyond the head, in one transaction.
+    """Begin a new epoch of the log and reset every reader of the log (`LogFollower`) beyond the head, in one transaction.
 
     An event stream whose position is at or below the head keeps this position, because it was restored together with the log. Returns the
     new epoch, or None if the tenant has no log. Running processes notice the new epoch within a second and close the tenant's streams.

@@ -34,7 +34,8 @@ def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) ->
     attribute = part.document_column if part else "pk"
 
     def saved(instance: models.Model, *, raw: bool = False, **_: Any) -> None:
-        # A fixture can load a row before the rows to which the row refers. The mark of the row stays, and the sweep records the change.
+        # Record no row of a fixture here: the rows to which it refers may be loaded later. Its mark stays, and the sweep records the
+        # change.
         if not raw:
             _record(kind, str(getattr(instance, attribute)), instance)
 

@@ -106,7 +106,7 @@ class StreamRuntime:
         return sealer
 
     def keep(self, serving: Coroutine[Any, Any, None]) -> None:
-        """Run the task of a stream whose request the server considers finished."""
+        """Run the task of a stream that writes to its transport itself. For the server, the request of this stream has ended."""
         task = self._loop.create_task(serving)
         self._kept.add(task)
         task.add_done_callback(self._kept.discard)

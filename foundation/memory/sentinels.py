@@ -107,7 +107,7 @@ class MasterConnection(redis.sentinel.SentinelManagedConnection):
 
     def on_connect_check_health(self, check_health: bool = True) -> None:  # noqa: FBT001, FBT002  (redis-py's signature)
         super().on_connect_check_health(check_health=check_health)
-        # HELLO needs no permission of an ACL, unlike ROLE and INFO.
+        # Ask for the role with HELLO, which needs no permission of an ACL, unlike ROLE and INFO.
         self.send_command("HELLO", check_health=False)
         _require_master(self.read_response())
 
@@ -157,7 +157,7 @@ def async_master_pool(address: SentinelAddress, **options: Any) -> redis.asyncio
 
 
 def _to_sentinels(address: SentinelAddress, options: dict[str, Any]) -> dict[str, Any]:
-    # A sentinel answers at once, so this connection has a timeout even if the connection to the server has none.
+    # A sentinel answers immediately, so this connection has a timeout even if the connection to the server has none.
     seconds = options["socket_connect_timeout"]
     limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
     return {**address.to_sentinels, **limits, "ssl": address.is_encrypted}

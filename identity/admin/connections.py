@@ -112,12 +112,12 @@ class ConnectionForm(ServiceForm):
         most=_METADATA_PAIRS, label="Metadata", help_text="Your own notes, at most ten pairs. To remove a pair, empty its row."
     )
     authentication = ActivityField(
-        label=label_of_activity("authentication"), help_text=f"Whether other programs use the connection for logins. {_STORED_ONLY}"
+        label=label_of_activity("authentication"), help_text=f"Says whether other programs use the connection for logins. {_STORED_ONLY}"
     )
     connected_accounts = ActivityField(
         label=label_of_activity("connected_accounts"),
-        help_text="For connections of a provider: whether other programs let users connect the accounts that they have at this provider."
-        f" {_STORED_ONLY}",
+        help_text="For connections of a provider. Says whether other programs let users connect the accounts that they have at"
+        f" this provider. {_STORED_ONLY}",
     )
 
     class Meta:

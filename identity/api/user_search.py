@@ -47,7 +47,7 @@ class AskedSearch:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        """Limit the time of a search, and of an order without an index. Other lists read the rows of a page from an index."""
+        """Limit the time of a search, and of an order without an index. Other lists need no limit: an index finds the rows of a page."""
         if self.order.is_indexed and self.condition == _ALL:
             yield PlainReading()
             return

@@ -59,7 +59,7 @@ class _Text:
         try:
             decoded = self._decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
-            # The position counts from the first byte that the decoder kept from the last read.
+            # `error.start` counts from the first byte that the decoder kept from the earlier read.
             place = self._bytes_read + len(data) - len(error.object) + error.start
             raise BadImportFile(f"The file is not UTF-8: byte {place + 1}.") from error
         self._bytes_read += len(data)
@@ -130,7 +130,10 @@ def _next_row(text: _Text, number: int) -> Any:
 
 
 def _is_final(error: ValueError, text: _Text) -> bool:
-    """Tell whether the error would remain after more text. For an unterminated string, the scanner reports the beginning of the string."""
+    """Tell whether the error would remain after more text.
+
+    An unterminated string may end in later text. Its error has the position of the beginning of the string.
+    """
     if not isinstance(error, json.JSONDecodeError):
         return True
     return not error.msg.startswith("Unterminated") and error.pos < len(text.window) - _UNDECIDED_WORD

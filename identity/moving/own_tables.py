@@ -16,7 +16,7 @@ def declare() -> None:
     """Declare the tables of identity, and Django's own log of the admin."""
     carry(
         "identity",
-        left_behind={"TenantMove": "The row describes the move on this side."},
+        left_behind={"TenantMove": "The row describes the move at this installation only."},
         sealed={
             "Connection": (Sealed("sealed_options", _of_options, ~Q(sealed_options={})),),
             "MessageProvider": (sealed_names("sealed_settings", lambda row, name: row._place(name)),),

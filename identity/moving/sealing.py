@@ -49,7 +49,8 @@ def seal_again(table: CarriedTable, secrets: list[Any], shift: Shift | None) -> 
             places = columns[column].places(row)
             changes[column] = with_values(getattr(row, column), [(pointer, value, places[pointer]) for pointer, value in values])
         own: models.QuerySet[Any] = models.QuerySet(table.model).filter(pk=row.pk)
-        # The managers of recorded models refuse updates. The import deletes the marks of the triggers in the transaction of the part.
+        # Call the base class, because the managers of recorded models refuse updates. The triggers write marks, which the import deletes in
+        # the transaction of the part.
         models.QuerySet.update(own, **changes)
 
 

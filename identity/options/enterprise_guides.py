@@ -99,7 +99,7 @@ _SAML = (
     OptionField(
         "user_id_attribute",
         "Attribute that identifies the user",
-        "The user id contains the value of this attribute. If this is empty, the NameID is used.",
+        "The user id contains the value of this attribute. If this setting is empty, the NameID is used.",
     ),
     _ATTRIBUTES,
     OptionField(
@@ -171,7 +171,7 @@ ENTERPRISE_GUIDES: Mapping[str, Guide] = {
             OptionField(
                 "user_id_attribute",
                 "Claim that identifies the user",
-                "The user id contains the value of this claim. If this is empty, the NameID is used.",
+                "The user id contains the value of this claim. If this setting is empty, the NameID is used.",
             ),
             _ATTRIBUTES,
             _TRUST,

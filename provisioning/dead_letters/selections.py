@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from provisioning.dead_letters.triage import UNSETTLED
 from provisioning.models import DeadLetter
 
-# The default selection of the management interface. Ignored dead letters are redelivered on request only.
+# The default selection of the management interface. Ignored dead letters are redelivered only if a request selects this state.
 _WANTED_STATES = (DeadLetter.State.OPEN, DeadLetter.State.ACKNOWLEDGED)
 _EQUAL = ("key", "error_class", "error_scim_type", "fingerprint")
 _MOMENTS = ("created_from", "created_to", "died_from", "died_to")

@@ -37,7 +37,7 @@ class Rota:
     def more_urgent(self, stream_id: str) -> tuple[str, str] | None:
         """Return a stream that must have a turn before `stream_id`, and the key of its first due lane; None if there is no such stream.
 
-        The database is read only after a full turn, because short turns empty the queue fast enough.
+        Queries the database only after a full turn, because short turns empty the queue fast enough.
         """
         if not self._was_full:
             return None

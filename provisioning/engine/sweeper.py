@@ -97,8 +97,9 @@ def take_lead(me: uuid.UUID, lease_seconds: float) -> bool:
 
 
 class SweeperThread(threading.Thread):
-    """Stores the tallies of its worker process every `DELIVERY_SWEEP_SECONDS`, and sweeps while its process is the leader. The thread
-    starts after the fork.
+    """Stores the counts of attempts of its process every `DELIVERY_SWEEP_SECONDS`, and sweeps while this process is the leader.
+
+    The thread starts after the fork.
     """
 
     def __init__(self) -> None:

@@ -99,6 +99,6 @@ def _of_dry_run(draft: Draft, job: Job | None) -> StepState:
         return StepState.RUNNING
     if job.status != Job.Status.COMPLETED:
         return StepState.FAILED
-    # The draft is deployed before a dry run starts, and the dry run reads the server with the deployed version.
+    # A dry run uses the deployed version. Its result is outdated if the draft was changed later, or if a newer version was deployed.
     is_old = draft.deployed is not None and not (draft.is_deployed and draft.deployed.created_at <= job.created_at)
     return StepState.CHANGED if is_old else StepState.DONE

@@ -29,7 +29,7 @@ class Exchange:
 
 
 class ExchangeRecorder:
-    """Collects the exchanges of one run in order. Masks them on request only, because the exchanges of successful runs are rarely needed.
+    """Collects the exchanges of one run in order. Masks them only in `documents`: the exchanges of successful runs are rarely needed.
 
     The caller must pass a `path` whose filter contains no personal data.
     """

@@ -127,7 +127,7 @@ def _check_schemas(document: Mapping[str, Any], expected: str, verb: str, status
     """Refuse a document whose `schemas` lack `expected`. A document without `schemas` is checked by its content only."""
     schemas = document.get("schemas")
     if schemas is not None and not (isinstance(schemas, list) and expected in schemas):
-        raise invalid_shape(verb, status, f"schemas naming {expected} is expected")
+        raise invalid_shape(verb, status, f"schemas with {expected} are expected")
 
 
 def _text(value: object) -> str:

@@ -36,7 +36,8 @@ def test_a_published_hint_is_received() -> None:
             await connected.wait()
             publisher = HintPublisher(settings.REDIS_URL)
             while heard.empty():
-                # Publish until a hint is received, because Redis confirms the subscription only after the call has returned.
+                # Publish until a hint is received: `connected` is set before Redis has confirmed the subscription, and earlier hints are
+                # lost.
                 assert await asyncio.to_thread(publisher.publish, "acme", 7)
                 await asyncio.sleep(0.02)
             assert await heard.get() == ("acme", 7)

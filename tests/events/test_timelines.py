@@ -138,7 +138,7 @@ def test_a_timeline_of_a_server_without_standby_is_stored_as_not_replicated(data
     assert Timeline.objects.get(system_identifier=fence.identity.system_identifier, timeline=fence.identity.timeline).is_replicated is False
 
 
-def test_a_role_that_may_not_read_the_identity_of_the_server_numbers_events(
+def test_events_are_numbered_although_the_role_may_not_read_the_identity_of_the_server(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: object) -> Identity:

@@ -22,7 +22,7 @@ __all__ = ["browser", "user", "visit", "web"]
 pytestmark = [pytest.mark.peer, pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: make test-peers")]
 
 TYPE = "organization.connection.removed"
-# Returns the number of all parts of names (a part ends with a dot), and the parts that are broken over several lines.
+# This script returns the number of all parts of names (a part ends with a dot), and the parts that are broken over several lines.
 BROKEN = """(() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const broken = [];

@@ -11,7 +11,7 @@ from authapi.upstream.sent_claims import ATTRIBUTES, CLAIMS, DOCUMENT, FORM, ID_
 Shown = list[tuple[str, list[tuple[str, str]]]]
 _TITLES = {
     ID_TOKEN: "ID token",
-    FORM: "Form of the browser",
+    FORM: "Form sent by the browser",
     USERINFO: "Userinfo endpoint",
     DOCUMENT: "Profile",
     CLAIMS: "Claims after the mapping",

@@ -1,1 +1,1 @@
-"""`/account`: the pages on which users manage their own account. Users log in to these pages through an entry of the table of protocols."""
+"""`/account`: the pages on which users manage their own account. For the login to these pages, the table of protocols has an entry."""

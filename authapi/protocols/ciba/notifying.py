@@ -1,4 +1,4 @@
-"""Notifies a user of an approval request (CIBA): by a mail with a link, or by an event with the same link to the tenant's server."""
+"""Notifies a user of an approval request (CIBA). The user gets a mail with a link, or the tenant's server gets an event with this link."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_reachable(channel: str, user: User) -> None:
 def notify(begun: Begun, host: HostMatch) -> Job:
     """Queue the notification of the user. Call it in the transaction that creates the row."""
     row = begun.row
-    # The host of the request is a registered host, and the user's browser has its session at this host.
+    # The link names the host of the request, because this host is registered, and the user's browser has its session there.
     link = f"{host.issuer.rstrip('/')}{PATH}?{urlencode({PARAMETER: begun.link})}"
     if row.channel == EMAIL:
         return _mail(row, link)

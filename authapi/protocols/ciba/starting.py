@@ -1,4 +1,4 @@
-"""Starts an approval request (CIBA). All checks run before the user is notified, so that the client gets every refusal at once."""
+"""Starts an approval request (CIBA). All checks run before the user is notified, so that the client gets each refusal immediately."""
 
 from __future__ import annotations
 

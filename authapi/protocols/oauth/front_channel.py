@@ -15,8 +15,8 @@ def front_channel(
     """Return the members of the authorization response for a combination of `code`, `token` and `id_token`. The caller adds `state` to
     them.
 
-    A code needs `code_parameters`. The response never has a refresh token. The service stores no member of the response in plain text.
-    Raises `RequestRefused` if the client may no longer get the requested members for the user.
+    If the combination contains `code`, `code_parameters` must be given. The response never has a refresh token. The service stores no
+    member of the response in plain text. Raises `RequestRefused` if the client may no longer get the requested members for the user.
     """
     request = EngineRequest()
     request.host, request.client, request.client_id = issue.host, issue.client, issue.client.client_id

@@ -1,7 +1,7 @@
 """Provides frames for a stream whose next event is no longer in the ring (the newest frames, in memory).
 
 It reads the log page by page, and reads each page before the stream needs it. A page can be late if many other streams read pages, or if
-the database is unavailable. Meanwhile the stream sends heartbeats and can be ended at once.
+the database is unavailable. Meanwhile the stream sends heartbeats and can be ended immediately.
 """
 
 from __future__ import annotations

@@ -28,8 +28,7 @@ from events.stream.reasons import CURSOR_EXPIRED, LOG_GONE, UNREADABLE, Reason
 
 logger = logging.getLogger(__name__)
 
-# At most a few reads run at once. During a slow read, further positions are added to the log of a tenant, and the next read returns all of
-# them.
+# A few reads at once are enough: positions that are added to a log during a slow read are all returned by the next read of this log.
 READS_AT_ONCE = 2
 TENANTS_PER_READ = 16
 # After the tail has pushed new frames to this many streams, which takes some milliseconds, it lets other tasks run.
@@ -106,7 +105,7 @@ class Tails:
             tail = None
         if tail is None:
             tail = self._tails[tenant_id] = Tail(tenant_id, bounds, sealer)
-            # The poll sleeps while no tenant is watched.
+            # Wake the poll, which sleeps while no tenant is watched.
             self._poll_now.set()
         tail.followers.add(follower)
         self.heard(tenant_id, bounds.head)

@@ -106,7 +106,7 @@ class NamesUsers:
 
     @admin.display(description="User")
     def about_user(self, row: Any) -> str:
-        """Return the name of the user in a list. On the page of one row, link it to the user. Other entities are named by their id."""
+        """Return the name of the user in a list. On the page of one row, return a link to the user. For other entities, return their id."""
         user = self.user_of(row)
         if user is None:
             named = str(getattr(row, self.user_column) or "")

@@ -1,6 +1,6 @@
 """Exchanges of refresh tokens on the event loop.
 
-Their answers and stored rows equal those of exchanges in a thread, also if two requests arrive at once.
+Their answers and stored rows equal those of exchanges in a thread, also if two requests arrive at the same time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mutual TLS through the edge: trusted headers, accepted certificates, and refused combinations of methods."""
+"""Mutual TLS through a TLS proxy (the edge): trusted headers, accepted certificates, and refused combinations of methods."""
 
 from __future__ import annotations
 

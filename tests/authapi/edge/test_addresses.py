@@ -66,7 +66,7 @@ def test_an_address_is_stored_without_port_and_zone() -> None:
 
 
 @pytest.mark.parametrize(("address", "customer"), [("2001:db8:1:2::3", "2001:db8:1:2::/64"), ("::ffff:192.0.2.1", "192.0.2.1"), ("", "")])
-def test_the_first_key_is_the_ipv4_address_or_the_64_bit_ipv6_network(address: str, customer: str) -> None:
+def test_the_first_key_of_an_address_is_its_ipv4_address_or_64_bit_ipv6_network(address: str, customer: str) -> None:
     assert customer_of(keys_of(address)) == customer
     assert counted_address(address) == customer
 

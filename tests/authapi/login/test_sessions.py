@@ -54,7 +54,7 @@ def test_a_session_of_one_tenant_is_unknown_at_another_tenant(user: User) -> Non
 
 def test_a_session_of_a_blocked_user_is_refused_even_after_the_block_ends(user: User) -> None:
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"blocked": True})
-    # A login was in progress when the user was blocked.
+    # A login that was in progress when the user was blocked begins this session.
     _, cookie = session_of(user)
     assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
     update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"blocked": False})
@@ -87,7 +87,7 @@ def test_use_does_not_extend_the_absolute_lifetime_of_a_session(user: User) -> N
             clock.shift(HOUR)
             assert find_session(tenant_id=user.tenant_id, cookie=cookie) is not None
         session.refresh_from_db()
-        # The cleanup finds expired sessions by their idle expiry.
+        # The cleanup finds expired sessions by their idle expiry, so this must not be after the absolute expiry.
         assert session.idle_expires_at == session.expires_at
         clock.shift(HOUR)
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None

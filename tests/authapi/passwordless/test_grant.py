@@ -86,7 +86,7 @@ def test_an_unverified_address_is_verified_by_the_first_code(door: Door) -> None
     assert user.email_verified
 
 
-def test_a_blocked_user_is_refused_only_with_the_right_code(door: Door) -> None:
+def test_only_the_right_code_reveals_that_the_user_is_blocked(door: Door) -> None:
     user = create_user(tenant_id=door.tenant.pk, connection=door.email, email=ADA)
     update_user(tenant_id=door.tenant.pk, user_id=user.user_id, changes={"blocked": True})
     code = door.code()

@@ -137,7 +137,7 @@ def test_the_answer_to_an_unauthenticated_client_does_not_depend_on_its_proof(te
 # --- Nonces -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_public_client_requires_a_nonce(tenant: Tenant, prover: Prover) -> None:
+def test_a_public_client_must_send_a_nonce(tenant: Tenant, prover: Prover) -> None:
     registered = public_client(tenant)
     form = code_form(registered, code_of(login_of(tenant, registered, some_user(tenant))))
     answer = ask(tenant, form, prover.proof("POST", at_token(tenant)))

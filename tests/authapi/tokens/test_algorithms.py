@@ -82,7 +82,7 @@ def test_published_keys_name_an_algorithm_only_while_the_tenant_signs_with_one_a
     registered = web_client(tenant)
     assert {jwk["alg"] for jwk in published_keys(tenant.pk)} == {"RS256"}
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "PS256"})
-    # The process that made the change applies the change at once.
+    # The process that made the change applies the change immediately.
     assert all("alg" not in jwk and jwk["kty"] == "RSA" for jwk in published_keys(tenant.pk))
     update_client(tenant_id=tenant.pk, client_id=registered.client_id, changes={"algorithm": "HS256"})
     create_api_resource(tenant_id=tenant.pk, identifier=API, settings={"signing_alg": "RS512"})

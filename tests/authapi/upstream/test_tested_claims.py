@@ -173,7 +173,7 @@ def test_the_name_that_a_browser_posts_is_not_shown_as_a_claim_of_the_id_token(t
         parts = newest_sample(login.connection).parts
     assert parts["form"] == {"given_name": "Ada", "family_name": "Lovelace", "name": "Ada Lovelace"}
     assert "name" not in parts["id_token"]
-    assert [title for title, _ in shown_claims(parts)] == ["ID token", "Form of the browser"]
+    assert [title for title, _ in shown_claims(parts)] == ["ID token", "Form sent by the browser"]
     assert previewed(login.connection, parts).profile["name"] == "Ada Lovelace"
     form = sample_form(login.connection, parts, {"id_token": '{"sub": "1"}', "form": '{"name": "Ada", "sub": "2"}'})
     assert form.is_valid()
