@@ -75,7 +75,7 @@ class TooManyGuesses(Exception):
 
 @dataclass(frozen=True)
 class Prover:
-    """The user who has proven the first factor and now proves a second factor, and the source of the request.
+    """The user who has proven the first factor and now proves a second factor. `place` is the source of the request.
 
     The proof is valid only for the login, application transaction or session that `bound_to` identifies (see `bound_to_login` and the
     functions below it).
@@ -206,7 +206,7 @@ def check_recovery_code(prover: Prover, code: str) -> Proven:
 
 @unit_of_work
 def key_challenge(prover: Prover, *, purpose: str = USE, factor: EnrolledFactor | None = None) -> bytes:
-    """Return a new challenge for a key of the user, which replaces the previous challenge.
+    """Return a new challenge for a key of the user. The new challenge replaces the previous challenge.
 
     The caller builds the options for the browser.
     """

@@ -64,7 +64,7 @@ class LegacyCase(Case):
     WRONG_CREDENTIAL_TYPE = 400, "invalid_request", "Unsupported credential_type: {credential_type}"
     UNKNOWN_REALM = 403, "access_denied", "Unknown or invalid realm"
     FOREIGN_PAGE = 403, "access_denied", "This endpoint answers only pages of this host. Pages of other hosts must use /co/authenticate."
-    # The client gets this error by a redirect. All reasons have one text, so that the text does not help an attacker to guess.
+    # The client gets this error by a redirect. All reasons have one text, so that the text does not help an attacker to guess a ticket.
     INVALID_TICKET = 403, "access_denied", "The login ticket is invalid, used, expired, or from another browser or page."
     # Errors of linked accounts.
     NOT_LINKED = 400, "invalid_request", "The identity is not linked to this user."

@@ -29,7 +29,7 @@ class Step(Enum):
 
 
 class Question(Enum):
-    """When users must choose an organization, if the request names none."""
+    """The point of a login at which users must choose an organization, if the request names none."""
 
     BEFORE_LOGIN = auto()
     AFTER_LOGIN = auto()

@@ -209,7 +209,7 @@ def _is_wholly_proven(login: Login, session: Session) -> bool:
     try:
         return login.second_factor(session) is Due.NOTHING
     except RequestRefused:
-        # The request was refused, so its requirements are unknown.
+        # The request was refused, so its requirements are unknown. Mark the browser only if the tenant offers no second factor.
         return not factor_settings(login.host.tenant_id).kinds
 
 

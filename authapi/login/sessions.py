@@ -45,7 +45,7 @@ def begin_session(
     """Begin a new session. Return its row and the value of its cookie.
 
     `methods` name how the user logged in. `upstream` is the data that a federated logout needs. `issuer` is the issuer that clients of this
-    session expect. `country` is the country that the edge reports; empty if unknown.
+    session expect. `country` is the country that the proxy in front of the service reports; empty if unknown.
     """
     now, secret, sender = timezone.now(), new_secret(), _sender(ip, user_agent, country)
     session = Session(
@@ -170,8 +170,8 @@ def drop_client(session: Session, client: Client, *, protocol: str) -> None:
 def end_session(session: Session, *, reason: str, browser_handle: str = "") -> list[RoundTrip]:
     """Delete a session and have each protocol notify its participants. Return the participants that the browser must visit.
 
-    `reason` is an initiator of logouts. `browser_handle` is the handle with which participants send a browser back, empty without a
-    browser. Does nothing for a session that has already ended, so that no participant is notified twice.
+    `reason` says what ended the session: a value of `Initiator`. `browser_handle` is the handle with which participants send a browser
+    back, empty without a browser. Does nothing for a session that has already ended, so that no participant is notified twice.
     """
     lock_rows(Session, [session.pk])
     rows = Session.objects.of(session.tenant_id).filter(pk=session.pk)

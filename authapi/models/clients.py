@@ -16,7 +16,7 @@ from foundation.secrets import vault
 if TYPE_CHECKING:
     from authapi.models.client_credentials import ClientCredential
 
-# The grants whose names in the toolkit differ from their names on the wire. All other grants have the same name in both.
+# The grant types whose names in the toolkit differ from their names on the wire. All other grant types have the same name in both.
 TOOLKIT_GRANTS = {
     "authorization-code": "authorization_code",
     "client-credentials": "client_credentials",
@@ -35,7 +35,7 @@ def default_grant_types() -> list[str]:
 class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the toolkit has no types
     """An application of one tenant.
 
-    A client may have several grants. It has one registered method to authenticate at the token endpoint.
+    A client may have several grant types. It has one registered method to authenticate at the token endpoint.
     """
 
     class AuthMethod(models.TextChoices):
@@ -185,7 +185,7 @@ class Client(UnrecordedOwned, AbstractApplication):  # type: ignore[misc]  # the
         return vault.digest_matches(secret, self.secret_digest)
 
     def allows_grant_type(self, *grant_types: str) -> bool:
-        """Tell whether one of the grants is enabled, by its name on the wire or in the toolkit."""
+        """Tell whether one of the grant types is enabled. Accepts names on the wire and names in the toolkit."""
         return any(TOOLKIT_GRANTS.get(grant, grant) in self.grant_types for grant in grant_types)
 
     def is_usable(self, request: Any) -> bool:

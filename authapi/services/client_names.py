@@ -1,4 +1,4 @@
-"""The names by which other applications know a client: the values that a token has as its audience."""
+"""The names by which other applications know a client: the values that can be the audience of a token for this client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The secrets of the TLS edges of custom domains. An edge sends its secret with each client certificate that it forwards."""
+"""The secrets of the TLS edges (the proxies in front of custom domains). An edge sends its secret with each client certificate."""
 
 from __future__ import annotations
 

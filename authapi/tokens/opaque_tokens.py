@@ -12,7 +12,7 @@ from foundation.secrets.random_secrets import digest_of, new_secret
 
 
 def store_opaque_token(issue: UserIssue, *, seconds: int) -> str:
-    """Create an opaque token for a grant and return it. Runs in the transaction of the caller."""
+    """Create an opaque token for a login and return it. Runs in the transaction of the caller."""
     text = new_secret()
     row = AccessToken(
         tenant_id=issue.host.tenant_id,

@@ -6,7 +6,7 @@ from authapi.failures import Case, RequestRefused
 
 
 class UpstreamFailed(RequestRefused):
-    """A login through a provider failed. `detail` is for the sign-in log. Users and clients get only the text of the case."""
+    """A login through a provider failed. `detail` is for the sign-in log. Users and clients get only the text of `case`."""
 
     def __init__(self, case: Case, detail: str = "") -> None:
         super().__init__(case, told=detail)

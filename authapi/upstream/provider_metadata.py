@@ -89,7 +89,7 @@ def _row_of(connection: Connection) -> Row | None:
 def _fetched(connection: Connection, address: str, read: Reader, *, not_since: timedelta) -> ProviderMetadata | None:
     """Fetch and store the document; None if another fetch began less than `not_since` ago.
 
-    Stores an error, then raises `UpstreamFailed`.
+    If the fetch fails, stores the error and raises `UpstreamFailed`.
     """
     row_id = _claimed(connection, address, not_since)
     if row_id is None:

@@ -1,4 +1,4 @@
-"""The smallest ASGI application that streams: measures the server's cost of a frame without an application.
+"""The smallest ASGI application that streams. With it, a benchmark measures what the web server itself costs for each frame.
 
 It has channels, stores nothing and checks nothing. The body of a POST to a channel is sent to all of its listeners.
 """

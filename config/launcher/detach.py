@@ -17,8 +17,8 @@ _READY = "ready"
 def start(data_dir: Path) -> int:
     """Start the supervisor, show its messages until it is ready, and return 0; or show the error and return 1.
 
-    The supervisor writes its log to `.data/up.log`. It keeps neither the output nor the error stream of the caller open. So a program that
-    reads the output of `make up DETACH=1` reaches its end as soon as this command has ended.
+    The supervisor writes its log to `.data/up.log`. It keeps neither the output nor the error stream of the caller open. So the
+    output of `make up DETACH=1` ends as soon as this command has ended, and a program that reads the output does not wait any longer.
     """
     make_private(data_dir)
     reader, writer = os.pipe()

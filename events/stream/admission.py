@@ -160,7 +160,7 @@ def wanted_of(scope: Mapping[str, Any]) -> Wanted:
 async def placed(wanted: Wanted, tenant_id: str, shared: StreamRuntime) -> tuple[Bounds, Cursor]:
     """Return the bounds of the log, and the cursor after which the stream starts.
 
-    This is the cursor of the request, the cursor directly before the requested time, or the head.
+    The stream starts after the cursor of the request, after the cursor directly before the requested time, or after the head.
     """
     try:
         cursor = shared.sealer(tenant_id).open(wanted.cursor) if wanted.cursor is not None else None

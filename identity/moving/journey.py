@@ -42,7 +42,7 @@ class Journey:
 
     @property
     def check(self) -> str:
-        """A value that the archive contains in clear, so that a wrong key is distinguished from changed bytes."""
+        """A value that is derived from the key. The archive contains it in clear, so a wrong key is distinguished from changed bytes."""
         return self._derived("check").hex()
 
     @property

@@ -27,7 +27,7 @@ from provisioning.scim.remote_changes import changes
 from provisioning.trials.mapping_preview import request_of
 from provisioning.trials.scim_sessions import ScimSession, mask_of, open_session
 
-# Seconds for all reads of one preview, because an administrator waits for the page.
+# All reads of one preview together may take this many seconds. The limit is low, because an administrator waits for the page.
 _BUDGET_SECONDS = 10.0
 
 

@@ -43,8 +43,8 @@ def save(
     """Write findings and progress in one transaction, and update `job`.
 
     `accounts` are accounts without a user in this service; no account is stored twice. `there` maps ids of users to the ids of accounts in
-    the server's listing: these users are not missing on the server, even if the filter did not find their accounts. Raises `Overtaken` if
-    the job has ended, or if another process has saved progress since `job` was read.
+    the server's listing: these users are not missing on the server, even if the search by `externalId` did not find their accounts. Raises
+    `Overtaken` if the job has ended, or if another process has saved progress since `job` was read.
     """
     row = Job.objects.of(job.tenant_id).select_for_update(no_key=True).get(pk=job.pk)
     if row.is_finished or row.parameters.get("saves", 0) != job.parameters.get("saves", 0):

@@ -292,7 +292,7 @@
     reveal(messages.filter(isWanted).length);
   }
 
-  /* Scrolls to the newest entry if the list follows the stream and has grown, by entries or by names.
+  /* Scrolls to the newest entry if the list follows the stream and has become longer, by new entries or by names that arrived.
      Otherwise shows the number of new entries below the visible part. */
   function reveal(number, hasGrown = number > 0) {
     if (follows && hasGrown) scroll.scrollTop = scroll.scrollHeight;
@@ -318,7 +318,7 @@
     tell();
   }
 
-  /* Returns why the list is empty. It never has events of types that the filter excludes. */
+  /* Returns the reason why the list is empty. The list never has events of types that the filter excludes. */
   function nothingShown() {
     if (list.children.length || entity.value.trim()) return empty.dataset.filtered;
     return chosenTypes().length ? empty.dataset.types : NOTHING_YET;

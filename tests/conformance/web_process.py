@@ -1,4 +1,4 @@
-"""Real web processes for tests: the application on one of two servers, on a separate port."""
+"""Real web processes for tests: the application on uvicorn or on Daphne, on a separate port."""
 
 from __future__ import annotations
 

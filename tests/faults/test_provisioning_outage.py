@@ -38,7 +38,7 @@ WHOLE = {"BREAKER_PROBE_SECONDS": str(PROBE_SECONDS)}
 
 @dataclass
 class Directory:
-    """A SCIM server that can be switched off, and every write that reached it in the order of arrival."""
+    """A SCIM server that can be switched off. `writes` lists the writes of each user, in the order of their arrival."""
 
     users: dict[str, dict[str, str]] = field(default_factory=dict)
     writes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))

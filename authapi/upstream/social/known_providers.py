@@ -273,7 +273,7 @@ OPENID = KnownProvider(scope="openid profile email")
 OAUTH2 = KnownProvider(scope="", calls=(ProfileCall("", "userinfo_endpoint"),), peculiarities=frozenset({Peculiarity.POSTED_SECRET}))
 # The version of Facebook's Graph API for connections that name no version. A version is supported for two years or longer.
 GRAPH_VERSION = "v23.0"
-# The directory id that stands for the accounts of every organization and personal accounts.
+# The directory id that stands for all accounts: the accounts of every organization, and personal accounts.
 COMMON_DIRECTORY = "common"
 
 

@@ -145,7 +145,7 @@ def test_mails_to_one_address_are_limited(api: Management, tenant: Tenant, grace
     assert len(mails_of(tenant)) == 10
 
 
-def test_the_template_of_the_tenant_decides_text_and_lifetime_of_the_link(api: Management, tenant: Tenant, grace: User) -> None:
+def test_the_template_decides_the_text_of_the_mail_and_the_lifetime_of_its_link(api: Management, tenant: Tenant, grace: User) -> None:
     template = {"template": "enrollment_email", "from": "", "subject": "Protect {{ friendly_name }}", "body": "<a href='{{ url }}'>go</a>"}
     made = api.post("email-templates", {**template, "syntax": "liquid", "enabled": True, "urlLifetimeInSeconds": 3600})
     assert made.status == 201, made.json

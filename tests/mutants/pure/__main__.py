@@ -26,9 +26,9 @@ _LISTING = Path(__file__).with_name("listing.py")
 _MOST_SECONDS = 10.0
 _LOCK = ROOT / "requirements" / "mutation.lock"
 _EXPLANATION = """\
-Applies each change that the operators of cosmic-ray can make to a pure module, and runs the tests of the module. A full run takes hours;
-ONLY='foundation.*' selects modules. COUNT=20 chooses 20 random mutants of each module; SEED is the seed of the random numbers. The results
-are called caught, equivalent and missed, as in `make test-seeded-mutants`.
+Applies each change that the mutation operators of cosmic-ray can make to a pure module, and runs the tests of the module. A full run takes
+hours; ONLY='foundation.*' selects modules. COUNT=20 chooses 20 random mutants of each module; SEED is the seed of the random numbers. The
+results are called caught, equivalent and missed, as in `make test-seeded-mutants`.
 """
 
 

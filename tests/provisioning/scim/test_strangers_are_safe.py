@@ -332,7 +332,7 @@ def test_a_single_404_does_not_assign_an_account_to_another_user() -> None:
     assert _life(server, links, ("user.updated", FIRST), ("user.deleted", FIRST))[-1] == "deleted"
 
 
-def test_a_link_to_a_deleted_account_is_missing_until_a_witness_proves_the_account() -> None:
+def test_a_deleted_account_counts_as_missing_until_a_witness_proves_that_it_is_back() -> None:
     server, links = BadServer(Manners(key_filter="nothing", keys="dropped")), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     server.back_up()

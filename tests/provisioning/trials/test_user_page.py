@@ -72,7 +72,7 @@ def test_the_page_shows_organizations_groups_and_roles_with_their_source(browser
     assert re.search(r">\s*A group of the user\s*<", page)
 
 
-def test_a_linked_identity_is_unlinked_from_the_page_after_a_confirmation(browser: Client, tenant: Tenant, ada: User) -> None:
+def test_the_page_unlinks_a_linked_identity_after_a_confirmation(browser: Client, tenant: Tenant, ada: User) -> None:
     other = UserFactory.create(tenant_id=tenant.pk, connection=ada.connection, email="other@example.test")
     users.link_users(tenant_id=tenant.pk, primary_id=ada.user_id, secondary_id=other.user_id)
     linked = ada.linked_identities.get()

@@ -137,7 +137,7 @@ def test_a_logout_url_must_have_the_origin_of_a_callback(address: str, is_good: 
     assert (front_channel_problem(address, callbacks) is None) is is_good
 
 
-def test_callbacks_cannot_be_changed_so_that_none_has_the_origin_of_the_logout_url(inside: Login) -> None:
+def test_a_change_that_leaves_no_callback_with_the_origin_of_the_logout_url_is_refused(inside: Login) -> None:
     changes = {"redirect_uris": "https://elsewhere.example.test/callback"}
     with pytest.raises(Invalid) as refused:
         update_client(tenant_id=inside.tenant.pk, client_id=inside.client.client_id, changes=changes)
