@@ -108,7 +108,7 @@ def _relations(model: type[models.Model]) -> Iterator[models.Field[object, objec
 
 
 def _referring(model: type[models.Model]) -> set[type[models.Model]]:
-    """Return the models with foreign keys to this model, whose rows must be deleted first. Ignores keys that a deletion sets to null."""
+    """Return the models that have foreign keys to this model. Their rows must be deleted first. Ignores keys that deletions set to null."""
     found: set[type[models.Model]] = set()
     # Django hides relations without a reverse name, but their rows refer to the model, too.
     for relation in model._meta.get_fields(include_hidden=True):

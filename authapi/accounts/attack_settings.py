@@ -28,7 +28,7 @@ LONGEST_RATE_MS = 30 * 86_400_000
 def update_suspicion(*, tenant_id: str, changes: dict[str, Any]) -> TenantSettings:
     """Change the given settings of suspicious IP addresses. All other settings keep their values, even settings of the same stage.
 
-    Raises `Invalid`. The counts of attempts are kept, so the new limits also apply to IP addresses that are already blocked.
+    Raises `Invalid`. The new limits also apply to IP addresses that are already blocked. Their counts of attempts are kept.
     """
     row = locked_settings(tenant_id)
     after = _merged(suspicion_values(row), changes, suspicion.DEFAULTS)

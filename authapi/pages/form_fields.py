@@ -46,7 +46,7 @@ class FieldLink:
 
 @dataclass(frozen=True)
 class Field:
-    """A form field. The name of the field is also its id, so the name is unique on a page.
+    """A form field. The name of the field is also its id, so the name must be unique on a page.
 
     A page shows typed input again, except for secrets.
     """

@@ -62,7 +62,7 @@ class _DirectoryRequest:
 
 
 def _signup(call: Call) -> Later:
-    # Every sign-up hashes a password, so sign-ups run in a slow thread.
+    # Every sign-up hashes a password, so sign-ups run in the threads for slow work.
     return Later(partial(_answered, call, _sign_up))
 
 

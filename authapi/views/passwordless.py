@@ -135,7 +135,7 @@ def _request(call: Call, *, malformed: Case) -> TokenRequest:
 def _starting_client(request: TokenRequest) -> Client:
     """Return the client of the request, authenticated if it is confidential.
 
-    The error tells whether the client id is unknown, because client ids are public.
+    The error may tell that the client id is unknown, because client ids are public.
     """
     try:
         return client_auth.authenticate(request)

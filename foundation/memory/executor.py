@@ -1,4 +1,4 @@
-"""The threads in which frequently used endpoints read, sign, count and wait for hashes, so that the event loop is not blocked."""
+"""Threads for the blocking work of frequently used endpoints: queries, signatures, counts of requests, and waits for password hashes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def remembered(memory: Remembered[Key, Value], key: Key) -> Value:
 def _has_loaded(loads: dict[Any, asyncio.Future[Any]], place: Any, load: asyncio.Future[Any]) -> None:
     del loads[place]
     if not load.cancelled():
-        # Retrieve the exception, because every caller may have been canceled.
+        # If every caller was canceled, no caller retrieves the exception, and asyncio would log this. So retrieve the exception here.
         load.exception()
 
 

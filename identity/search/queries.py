@@ -20,7 +20,7 @@ LETTERS_AFTER_LEADING_WILDCARD = 3
 
 
 class InvalidSearch(ValueError):
-    """The query is invalid or not supported. The text explains why to its author."""
+    """The query is invalid or not supported. The text explains the reason to the author of the query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def _last_written(letters: Iterable[DeadLetter]) -> dict[tuple[str, str], int]:
 
 
 def _living(letters: Iterable[DeadLetter]) -> set[tuple[str, str]]:
-    """Return the keys of deletions whose users exist again, with their tenants."""
+    """Return tenant and key of each deletion whose user exists again."""
     ids: dict[str, set[str]] = defaultdict(set)
     for letter in letters:
         if letter.event_type == USER_DELETED and letter.key.startswith(_PREFIX):

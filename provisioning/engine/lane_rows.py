@@ -53,7 +53,8 @@ _FIRST_WAITING = f"""
 FROM provisioning_delivery d {_MANY}
 WHERE d.stream_id = lane.stream_id AND d.key = lane.key AND d.state = 'todo' ORDER BY d.position LIMIT 1
 """
-# Waits for the lock, which transactions hold for milliseconds only. A skipped lane would have to wait for the sweeper.
+# Waits for the lock instead of skipping a locked lane. Transactions hold the lock for milliseconds only, but a skipped lane would have to
+# wait for the sweeper.
 LOCK_NAMED = f"""
 SELECT l.id, l.token IS NOT NULL AS is_leased, s.status = 'enabled' AND s.held_since IS NULL AND {_IS_RUNNING} AS is_delivering,
     extract(epoch FROM greatest(l.not_before, coalesce(l.lease_until, l.not_before)) - clock_timestamp())::float8 AS due_in

@@ -116,7 +116,7 @@ def test_changes_of_a_thousand_users_arrive_after_an_outage_of_the_server(
     eventually(lambda: time.monotonic() - began >= SECONDS, seconds=SECONDS + 60, pause=0.2)
     away = time.monotonic() - began
 
-    # Only probes were sent, one delivery each, besides the deliveries in progress when the hold began.
+    # When the hold began, some deliveries were in progress. After them, only probes were sent, one delivery each.
     assert Attempt.objects.filter(tenant_id=tenant.pk).count() - tried <= away / PROBE_SECONDS + 4
     assert directory.refused
     assert not DeadLetter.objects.filter(stream_id=stream.pk).exists()

@@ -53,7 +53,7 @@ def _with_key(request: TokenRequest, parameters: Parameters) -> Parameters:
 def _signed(request: TokenRequest, client: Client, token: str) -> Parameters:
     """Return the parameters of a signed request. Records the use of the request now.
 
-    This is possible because only the client sends a pushed request, so no user can reload it.
+    At `/authorize`, the use is recorded later, with the answer, because the user may reload the page. A pushed request is never reloaded.
     """
     parameters = _with_key(request, request_objects.opened(client, token))
     _check(request, client, parameters)

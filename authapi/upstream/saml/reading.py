@@ -18,7 +18,7 @@ from authapi.xml.failures import AmbiguousText
 from authapi.xml.names import SAML, SAMLP, qualified
 from authapi.xml.parsing import Element, child, children, local_name, text_of
 
-# The limit is high because an attribute has one value for each group of the user.
+# The limit is high, because the attribute with the groups of a user has one value for each group.
 _MOST_VALUES = 5_000
 _KNOWN_CONDITIONS = frozenset(qualified(SAML, name) for name in ("AudienceRestriction", "OneTimeUse", "ProxyRestriction"))
 

@@ -1,4 +1,4 @@
-"""A digest matches, and a sealed value can be opened, only while its key is configured. A sealed value belongs to one context."""
+"""Only while its key is configured, a digest matches its value, and a sealed value can be opened. A sealed value belongs to one context."""
 
 from __future__ import annotations
 

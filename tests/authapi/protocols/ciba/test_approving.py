@@ -1,4 +1,4 @@
-"""The link and its page: which users can see and answer a request. Opening the link alone does not approve a request."""
+"""The link of an approval request: which users can see and answer the request on its page. To open the link is not yet an approval."""
 
 from __future__ import annotations
 

@@ -388,7 +388,7 @@ def test_apple_posts_its_answer_and_sends_the_name_only_once(at: Begin) -> None:
     assert user_of(login).name == "Ada Lovelace"
 
 
-def test_an_apple_answer_with_a_name_works_without_cookies_in_cross_site_forms(at: Begin) -> None:
+def test_an_apple_answer_with_a_name_works_if_cross_site_forms_have_no_cookies(at: Begin) -> None:
     login = at("apple")
     sent = login.leave()
     cookies, login.browser.cookies = login.browser.cookies, type(login.browser.cookies)()

@@ -216,7 +216,7 @@ def test_no_secret_is_entered_with_an_expired_proof(tenant: Tenant, label: str, 
     assert_asks_for_proof(browser, place_of(label, "change", quote(row.pk)), by_get=False, sent={name: "a secret of some length"})
 
 
-def test_the_signature_of_an_api_cannot_be_changed_with_an_expired_proof(tenant: Tenant) -> None:
+def test_the_signing_settings_of_an_api_cannot_be_changed_with_an_expired_proof(tenant: Tenant) -> None:
     signed: dict[str, Any] = {"settings": {"signing_alg": "HS256"}, "signing_secret": "s" * 40}
     api = create_api_resource(tenant_id=tenant.pk, identifier="https://signed.example.test/", **signed)
     browser = browser_of(new_staff(tenant))
