@@ -203,7 +203,7 @@ def test_no_nginx_log_contains_a_token_from_a_url(tmp_path: Path) -> None:
     assert not any("/userinfo" in line for line in failures)
 
 
-def test_the_edge_requests_client_certificates_only_at_hosts_with_the_prefix_mtls(front: tuple[str, ServerCertificate]) -> None:
+def test_nginx_requests_client_certificates_only_at_hosts_with_the_prefix_mtls(front: tuple[str, ServerCertificate]) -> None:
     authority, _ = front
     port = int(authority.partition(":")[2])
 
@@ -211,7 +211,7 @@ def test_the_edge_requests_client_certificates_only_at_hosts_with_the_prefix_mtl
     assert asks_for_certificate("mtls.login.example.com", port)
 
 
-def test_a_client_authenticates_with_its_certificate_through_the_edge(
+def test_a_client_authenticates_with_its_certificate_through_nginx(
     tenant: Tenant, front: tuple[str, ServerCertificate], tmp_path: Path
 ) -> None:
     own, host, port = certificate("first"), host_of(tenant).host, front[0].partition(":")[2]

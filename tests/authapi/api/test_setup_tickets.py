@@ -48,7 +48,7 @@ def mails_of(tenant: Tenant) -> list[Job]:
     return list(Job.objects.of(tenant.pk).filter(type=Job.Type.MESSAGE, parameters__kind="enrollment_email"))
 
 
-def test_a_link_opens_the_setup_page_and_its_id_opens_nothing(api: Management, tenant: Tenant, grace: User) -> None:
+def test_the_link_opens_the_setup_page_but_the_id_of_the_ticket_does_not(api: Management, tenant: Tenant, grace: User) -> None:
     made = asked(api, grace)
     assert (made.status, list(made.json)) == (200, ["ticket_id", "ticket_url"])
     base, _, secret = made.json["ticket_url"].partition("/u/factor-setup?ticket=")

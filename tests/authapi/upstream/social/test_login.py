@@ -89,7 +89,7 @@ def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(at: Begi
 
 
 @pytest.mark.parametrize("strategy", ["github", "facebook", "apple"])
-def test_a_code_that_the_provider_refuses_with_status_200_is_refused(at: Begin, strategy: str) -> None:
+def test_a_login_is_refused_if_the_provider_refuses_its_code_with_status_200(at: Begin, strategy: str) -> None:
     login = at(strategy)
     assert "bad_verification_code" in refusal(login, login.come_back(login.leave(), code="another-code"))
 
