@@ -66,7 +66,7 @@ def cover(
     platform_wide: Iterable[str] = (),
     outliving: Iterable[str] = (),
 ) -> None:
-    """Register the tables of an app for purges. Models are named by their class.
+    """Register the tables of an app for purges. Models are given by the names of their classes.
 
     Credentials are deleted as soon as the tenant's users are deleted, before the deletion waits for deliveries and for the retention of the
     log. Rows of `outliving` models stay until their own retention ends.

@@ -9,7 +9,7 @@ from authapi.failures import Case
 
 @unique
 class CibaCase(Case):
-    # Errors of `/bc-authorize` (CIBA 13; contract, 2.11). Client libraries compare the first two texts.
+    # Errors of `/bc-authorize` (CIBA 13; contract, 2.11). Client libraries recognize the first two errors by their texts.
     UNKNOWN_USER = 400, "unknown_user_id", "User ID is malformed or unknown"
     NO_OPENID = 400, "invalid_request", "openid scope must be requested"
     INVALID_REQUEST = 400, "invalid_request", "{reason}"

@@ -1,4 +1,4 @@
-"""Errors of the endpoints of old clients (contract, 2.9). Clients compare some of the texts."""
+"""Errors of the endpoints of old clients (contract, 2.9). Clients recognize some of the errors by their texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from authapi.failures import Case
 class LegacyCase(Case):
     # Errors of logins. No text reveals whether the account exists.
     WRONG_CREDENTIALS = 401, "invalid_user_password", "Wrong email or password."
-    # Errors of login forms in applications, whose scripts compare the code.
+    # Errors of login forms in applications. The scripts of the forms recognize these errors by the error code.
     WRONG_CREDENTIALS_OF_FORM = 401, "access_denied", "Wrong email or password."
     WRONG_EMAIL_CODE_OF_FORM = 401, "access_denied", "Wrong email or verification code."
     WRONG_PHONE_CODE_OF_FORM = 401, "access_denied", "Wrong phone number or verification code."

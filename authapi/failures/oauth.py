@@ -48,7 +48,7 @@ class OAuthCase(Case):
     WEB_ORIGIN_NOT_ALLOWED = 400, "invalid_request", "The origin {origin} is not among the client's web origins."
     # This error is for a client that authenticates in a request from a web page.
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
-    # RFC 9449, 5 and 8. Clients compare the second text.
+    # RFC 9449, 5 and 8. Clients recognize the second error by its text.
     INVALID_DPOP_PROOF = 400, "invalid_dpop_proof", "{reason}"
     USE_DPOP_NONCE = 400, "use_dpop_nonce", "Authorization server requires nonce in DPoP proof"
     WRONG_DPOP_KEY = 403, "invalid_grant", "The code is bound to another DPoP key."

@@ -73,7 +73,7 @@ def browsers_of(user: User) -> list[RememberedBrowser]:
 
 
 def forget_browser(answer: HttpResponse) -> None:
-    """Delete the cookie of a remembered browser in this browser."""
+    """Delete the cookie by which this browser is remembered."""
     drop_cookie(answer, TRUSTED)
 
 

@@ -50,7 +50,7 @@ def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
             if not inner:
                 yield name, parser
             for action in inner:
-                # Former names of a subcommand are choices too.
+                # The choices also contain former names of subcommands. Skip them.
                 for subcommand, subparser in action.choices.items():
                     if subparser.prog.endswith(f" {subcommand}"):
                         yield f"{name} {subcommand}", subparser

@@ -27,7 +27,7 @@ from identity.models import Connection
 _PASSWORD = "password"  # noqa: S105  (the name of a type)
 _REALM = "http://auth0.com/oauth/grant-type/password-realm"
 _JSON = "application/json"
-# If the password is wrong, the response of this endpoint has this code, which scripts recognize.
+# If the password is wrong, the response of this endpoint has this error code, which scripts recognize.
 _CASES = {**CASES, Refusal.WRONG_CREDENTIALS: LegacyCase.WRONG_CREDENTIALS_OF_FORM}
 
 

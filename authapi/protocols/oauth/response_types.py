@@ -24,7 +24,7 @@ _MEMBERS = ("code", "access_token", "token_type", "expires_in", "scope", "id_tok
 
 
 class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no types
-    """The shared part of the engine's two front-channel grants.
+    """The shared part of `CodeResponse` and `TokenResponse`.
 
     Before a request is answered, the caller sets `login` of the request (a `UserIssue`). If the response type contains a code, the caller
     also sets `code_parameters` of the request.
@@ -83,8 +83,8 @@ class _ResponseType(GrantTypeBase):  # type: ignore[misc]  # the engine has no t
     def prepare_authorization_response(
         self, request: Any, token: dict[str, Any], headers: dict[str, str], body: None, status: int
     ) -> tuple[dict[str, str], dict[str, Any], int]:
-        # The engine supports two response modes and builds the URL of the answer itself. This service needs four modes, which
-        # `authapi.protocols.oauth.responses` supports.
+        # The engine would build the URL of the answer itself, but supports only two response modes. This service needs four modes. So this
+        # method returns only the members, and `authapi.protocols.oauth.responses` builds the answer.
         return headers, {name: token[name] for name in _MEMBERS if name in token}, status
 
     def _handle_redirects(self, request: Any) -> None:
