@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_run(place: int, cases: int, turn: int) -> bool:
-    """Return whether the turn runs the case at this position of the list. `DAYS` consecutive turns run each case at least once."""
+    """Return whether the run of day `turn` executes the case at this position. Runs of `DAYS` consecutive days execute all cases."""
     rounds = min(-(-cases // FEWEST), DAYS)
     return place % rounds == turn % rounds
 
@@ -71,6 +71,6 @@ def _is_whole(case: pytest.Item) -> bool:
 
 
 def _turn(text: str) -> int:
-    # The process that starts the workers computes the day and passes the number to the workers. So all workers have the same turn, even if
-    # they start around midnight.
+    # The process that starts the workers computes the day and passes the number to the workers. So all workers run the part of the same
+    # day, even if they start around midnight.
     return int(time.time() // _SECONDS_OF_A_DAY) if text == "today" else int(text)

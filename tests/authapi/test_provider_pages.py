@@ -96,7 +96,7 @@ def test_a_test_login_shows_the_user_and_starts_no_session(tenant: Tenant, brows
         assert value in content
     assert not User.objects.of(tenant.pk).exists()
     assert not Session.objects.of(tenant.pk).exists()
-    # The transaction is still stored, but the test has ended.
+    # The login transaction is still stored, but the test has ended.
     assert not UsedAssertion.objects.of(tenant.pk).exists()
     assert login.come_back(answer, fields["RelayState"]).status_code == 400
 

@@ -26,7 +26,7 @@ from tests.faults.proxy import Address, Proxy
 from tests.ports import free_port
 
 DATABASE = "identity"
-# Patroni's lowest values. A standby is promoted when the leader's key in etcd has expired.
+# The lowest values that Patroni accepts, in seconds. A standby is promoted when the leader's key in etcd has expired.
 TTL_SECONDS = 20
 _TIMES = {"ttl": TTL_SECONDS, "loop_wait": 1, "retry_timeout": 3}
 PROMOTION_SECONDS = 60.0
