@@ -69,7 +69,7 @@ _MESSAGE_KEPT = timedelta(days=7)
 _BLOCK_SHOWN = timedelta(hours=24)
 # A browser that has not been used for this time becomes unknown.
 _BROWSER_KNOWN = timedelta(days=400)
-# How long after its expiry administrators see an invitation, and its links are reported as ended.
+# How long administrators still see an expired invitation, and its links are reported as ended.
 _INVITATION_KEPT = timedelta(days=30)
 
 
@@ -132,7 +132,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         # The authorization response deletes the pushed request. An expired request is kept for this time, because a login that started
         # before its expiry may take this long.
         Ending(PushedRequest, over("expires_at", kept=timedelta(seconds=settings.AUTHORIZATION_REQUEST_SECONDS))),
-        # Kept after their expiry, so that a late request of a device or client still gets the outcome.
+        # These rows are kept after their expiry, so that a late request of a device or client still gets the outcome.
         *(Ending(model, over("expires", kept=_REPLAY_KNOWN)) for model in (DeviceGrant, CibaRequest)),
         Ending(AccessToken, over("expires")),
         # A rotated or revoked token is kept for `_REUSE_KNOWN`, so that its reuse is recognized. After its own expiry, it is not kept.
@@ -143,7 +143,7 @@ def endings(now: datetime) -> tuple[Ending, ...]:
         Ending(PasswordlessCode, over("expires_at", kept=_LOGIN_LINK_KNOWN)),
         *_of_factors(now),
         Ending(Invitation, over("expires_at", kept=_INVITATION_KEPT)),
-        # For this time after the expiry, administrators see how often the token was used.
+        # For this time after its expiry, administrators still see how often an initial access token was used.
         Ending(InitialAccessToken, over("expires_at", kept=_INVITATION_KEPT)),
         *_endings_of_protection(now),
         # A refused message contains data of a user from a provider, so it is kept only long enough to repair a connection.

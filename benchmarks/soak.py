@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-# The servers of this program are always private; this value only lets the settings load.
+# The settings of Django require this variable. Its value is never used, because this program starts its own servers.
 os.environ.setdefault("DATABASE_URL", "postgresql:///unused")
 
 from config.launcher.processes import Process

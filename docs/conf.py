@@ -10,7 +10,7 @@ extensions = ["myst_parser"]
 exclude_patterns = ["_static"]
 nitpicky = True
 
-# Headings get the same anchors as on code hosts, so that links work in both places.
+# Headings get the same anchors as on code hosts, so that links work in the manual and on code hosts.
 myst_heading_anchors = 4
 suppress_warnings = [
     # Code blocks in languages without a highlighter are shown as plain text.

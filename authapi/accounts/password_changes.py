@@ -35,7 +35,7 @@ def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
     """Revoke access after a password change. Signal receiver, runs in the same transaction.
 
     Every user or attacker with the old password is logged out everywhere. If the user had no password before, no access ends. But blocks
-    are lifted in this case, too, because failed logins may have been counted before the account existed.
+    are lifted in this case, too: failed logins are also counted for names without an account or a password.
     """
     lift_blocks(tenant_id=user.tenant_id, user=user)
     if is_first:

@@ -219,7 +219,8 @@ class LooksForm(ShowsValues, forms.Form):
                 if member.kind == "color" and not self.cleaned_data.get(name):
                     theme = _without(theme, path)
         theme = with_value(theme, _BACKGROUND, self._picture("background"))
-        # The logo and the font are stored either in the theme or outside it, so that two settings cannot contradict each other.
+        # A theme can contain a logo and a font, too. The form stores them only outside the theme (`branding`), so that two settings cannot
+        # contradict each other.
         return with_value(with_value(theme, ("widget", "logo_url"), ""), ("fonts", "font_url"), "")
 
     def branding(self) -> dict[str, str | None]:

@@ -24,7 +24,7 @@ class Setup:
     issuer: str
     client_id: str
     callback: str
-    # The granted API for tokens without a user; empty if there is none.
+    # The API for which the client can request tokens without a user; empty if there is no such API.
     audience: str
     has_users: bool
     auth_method: str
@@ -34,7 +34,7 @@ class Setup:
     has_machine: bool = False
     # The protocol of an application without OAuth: `samlp` or `wsfed`.
     protocol: str = ""
-    # The granted API for tokens of users; empty if there is none.
+    # The API for which the client can request tokens of users; empty if there is no such API.
     user_audience: str = ""
     # The signature algorithm of the client's key; empty for a client that authenticates without a key.
     algorithm: str = ""
@@ -52,7 +52,10 @@ class Setup:
 
     @property
     def can_authenticate(self) -> bool:
-        """Whether a program can authenticate the client. With a certificate, this is possible only if an edge requests the certificate."""
+        """Whether a program can authenticate the client.
+
+        With a certificate, this is possible only at a custom domain whose TLS edge requests certificates.
+        """
         return self.proof_kind != "certificate" or bool(self.certificate_base)
 
 
@@ -77,7 +80,7 @@ def proof_context(setup: Setup) -> dict[str, Any]:
 
 
 def snippets_of(setup: Setup) -> list[Snippet]:
-    """Return the snippets of a client: for its protocol, for devices, for logins of users, and for a machine with an API."""
+    """Return the snippets of a client: for its protocol, for devices, for logins of users, and for a machine that calls an API."""
     values = _values(setup)
     found = []
     if setup.protocol:
@@ -99,8 +102,8 @@ def snippets_of(setup: Setup) -> list[Snippet]:
 def machine_snippets(setup: Setup) -> list[Snippet]:
     """Return the programs that request a token for the API without a user, the program with curl first.
 
-    The list is empty if these programs would fail, because tokens must be bound, or because the client needs a certificate and no edge
-    requests certificates.
+    The list is empty if these programs would fail: if tokens must be bound, or if the client needs a certificate and the tenant has no
+    TLS edge that requests certificates.
     """
     if setup.has_bound_tokens or not setup.can_authenticate:
         return []

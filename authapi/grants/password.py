@@ -106,7 +106,10 @@ def logged_in(
     sender: Sender,
     cases: Mapping[Refusal, Case] = _CASES,
 ) -> User:
-    """Return the user with this name and password. Raises `RequestRefused` with the case of the refusal in `cases`."""
+    """Return the user with this name and password. Raises `RequestRefused` if the login is refused.
+
+    `cases` gives the error of the token endpoint for each reason of a refusal.
+    """
     attempt = Attempt(
         tenant_id=request.host.tenant_id,
         connection=connection,

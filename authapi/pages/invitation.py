@@ -155,8 +155,8 @@ def _over(login: Login, handle: str) -> HttpResponse:
     if login.http_request.POST.get("answer") == "leave":
         raise RequestRefused(LoginCase.INVITATION_OVER)
     invitation = login.invitation
-    # If there is no invitation, the application is unknown, and the page shows no link to an application. The button of the page then sends
-    # the error response of the login to the client.
+    # Without an invitation, its application is unknown, so the page cannot link to it. Instead, the page has a button that sends the error
+    # response of this login to the client.
     application = _application(invitation, login.host) if invitation is not None else None
     context = {"state": _state(invitation) or "unknown", "application": application, "can_refuse": True}
     return render_page(login, handle, "invitation_over", context, status=_GONE if invitation else _UNKNOWN)

@@ -213,7 +213,7 @@ def _form(login: Login, handle: str, *, identifier: str = "", problems: Sequence
         )
         name = Field("username", "", type=ACCOUNT_NAME, value=account) if account else _name_field(login, database, identifier)
         if context.get("passkey", {}).get("has_autofill"):
-            # HTML, "autofill": browsers list passkeys at the first visible field with this token.
+            # HTML, "autofill": browsers list passkeys at the first visible field with `webauthn` in `autocomplete`.
             password = replace(password, autocomplete=f"{password.autocomplete} webauthn") if account else password
             name = name if account else replace(name, autocomplete=f"{name.autocomplete} webauthn")
         context["fields"] = form_fields([name, password], problems)

@@ -114,8 +114,8 @@ def signing_key(tenant_id: str) -> tuple[str, RSAKey]:
 def published_keys(tenant_id: str) -> tuple[dict[str, Any], ...]:
     """Return the JWKs of `/.well-known/jwks.json`: the current, the next, and the previous RSA keys that still verify.
 
-    A JWK has `alg` only while the tenant signs with that algorithm alone: clients refuse a token whose algorithm differs from the `alg` of
-    its key (RFC 7517, 4.4).
+    A JWK has `alg` only while the tenant uses no other RSA algorithm: clients refuse a token whose algorithm differs from the `alg` of its
+    key (RFC 7517, 4.4).
     """
     known = trust.get(tenant_id)
     if known.current is None:

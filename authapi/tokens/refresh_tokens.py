@@ -159,7 +159,8 @@ def living_successor(row: RefreshToken, policy: RefreshPolicy, *, now: datetime)
 def give_again(successor: Successor, *, access: Issue, until: datetime, policy: RefreshPolicy, sender: Sender) -> str:
     """Record another access token in the row of the successor of a rotated token. Return the unchanged text of the successor."""
     row, now = successor.row, timezone.now()
-    # If the refresh token is revoked, the revocation of its access tokens is stored until the last of them expires.
+    # The row keeps the latest expiry of all access tokens that it issued: if the refresh token is revoked, the revocation of these access
+    # tokens is stored until then.
     until = max(until, row.issued_until or until)
     note_use(row, access=access, until=until, policy=policy, now=now, sender=sender)
     row.save(update_fields=[*USED])

@@ -1,6 +1,6 @@
 """Tests of a connection: a login at its provider, whose answer is checked as usual and shown to an administrator. No session begins.
 
-A test creates no user, and does not mark the assertion as used.
+A test creates no user, and does not mark an assertion of the provider as used.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ class Proven:
     userinfo: Mapping[str, Any] = field(default_factory=dict)
     # An id token, or the name and session index that a logout request repeats. The session stores this value encrypted.
     kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    # The parts that the provider sent (`sent_claims`), before the connection mapped them. A provider of OAuth 2.0 has one part: the result
-    # of the mapping.
+    # The claims as the provider sent them, by part (`sent_claims`): the connection has not mapped them yet. A provider of OAuth 2.0 has one
+    # part: the result of the mapping by the expressions of the provider.
     sent: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property

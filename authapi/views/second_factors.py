@@ -131,7 +131,8 @@ def _require_right_to_enroll(caller: _Caller, request: TokenRequest) -> None:
         if ENROLL not in caller.scopes:
             raise RequestRefused(FactorCase.LACKS_SCOPE, reason=f"The scope {ENROLL} is needed.")
         return
-    # A password alone must not add a factor to existing factors: an attacker could then prove the new factor instead.
+    # If the user already has a factor, the password must not be enough to add another factor. Otherwise an attacker with the password could
+    # add a factor and prove it instead of the existing factor.
     if not caller.row.may_enroll or has_usable_factor(caller.prover, frozenset(caller.row.methods)):
         raise RequestRefused(FactorCase.ALREADY_ENROLLED, audience=f"{request.host.issuer}mfa/")
 

@@ -1,4 +1,4 @@
-"""Encrypts and decrypts elements with the C library, which gets only bytes and a template that this module writes.
+"""Encrypts and decrypts elements with the C library `xmlsec`, which gets only bytes and a template that this module writes.
 
 To decrypt, this module copies two things from the foreign document into the template: cipher text, and names of algorithms that
 `algorithms` lists. It copies no reference, no retrieval method, and no type that would make the C library parse the decrypted data.

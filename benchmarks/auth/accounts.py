@@ -31,7 +31,7 @@ class Accounts:
         return {name: _of_each(family(pid)) for name, pid in self._roots.items()}
 
     def since(self, before: Taken) -> dict[str, float]:
-        """Return the time that each group has used since `before`, with the full time of processes that started later."""
+        """Return the time that each group has used since `before`. All time of processes that started later counts."""
         now = self.taken()
         return {name: sum(value - before[name].get(pid, 0.0) for pid, value in now[name].items()) for name in self._roots}
 

@@ -30,7 +30,7 @@ from identity.services import connections, tenants, users
 
 _SCOPES = ("read:events", "read:users", "update:users")
 _TOKEN_SECONDS = 7200
-# More connections than any measurement opens, because limits are not measured.
+# The limit of open streams. No measurement reaches it, because the limit itself is not measured.
 _CONNECTIONS_PER_TENANT = 100_000
 # The number of tenants with a user. Other tenants have no user: creating users for a thousand tenants would take longer than the
 # measurement.

@@ -133,8 +133,8 @@ def pages_of_events(site: admin.AdminSite, request: HttpRequest, events: Iterabl
     """Return the URL of the page of each event, with one query for all events. If the account may see no page of an event, its URL is
     empty.
 
-    From the numbering of the event to its pruning, this is the page of its log entry. Before and after that time, the event has no log
-    entry, so it is the page of the event itself.
+    While the event is in the log, the URL leads to the page of its log entry. Before its numbering and after its pruning, the event has no
+    log entry, so the URL leads to the page of the event itself.
     """
     keys = [event.pk for event in events]
     may_see_log = request.user.has_perm(PERMISSION)

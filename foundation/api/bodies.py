@@ -61,7 +61,7 @@ def _add(members: dict[str, Any], keys: list[str], value: str) -> None:
     if inner and inner[0]:
         nested = members.setdefault(name, {})
         if not isinstance(nested, dict) or len(inner) > _DEEPEST_FORM_MEMBER:
-            raise _malformed("A form member with a name in brackets whose outer member has a value, or that is nested too deeply,")
+            raise _malformed("A form member with a name in brackets is nested too deeply, or its outer member already has a value")
         _add(nested, inner, value)
     elif name in members or inner:
         present = members.get(name, [])

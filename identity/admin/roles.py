@@ -55,7 +55,7 @@ class RoleAdmin(DeletedInPartsAdmin[Role]):
         return "assign-to-user" if row.organization_id is None else "assign-to-member"
 
     def badge_of(self, row: Role) -> str:
-        """Return the state of the role if there is one, otherwise its owner."""
+        """Return a badge with the state of the role, such as its deletion. A role without a state gets a badge with its owner."""
         return super().badge_of(row) or badge("Of the tenant" if row.organization_id is None else "Of an organization")
 
     def create(self, request: HttpRequest, form: Any) -> Role:

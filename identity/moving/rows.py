@@ -55,7 +55,7 @@ def without_time_limit() -> Iterator[None]:
 
 
 def summary_at_source(table: CarriedTable, tenant_id: str) -> Summary:
-    """Return the summary of a table at the source. The server computes it."""
+    """Return the summary of a table at the source. PostgreSQL computes it."""
     return _summary(table, tenant_id, [column.leaving("t") for column in table.columns], {})
 
 

@@ -2,7 +2,7 @@
 
 For a frequent condition, walking the users in list order finds a page soon. For a rare condition, it is faster to collect the matches
 through the condition's own indexes and sort them. The planner must guess the frequency, and a wrong guess costs seconds: the planner has no
-statistics about a key of JSON or about one tenant. So read the first `WALK` rows, and decide by the matches among them.
+statistics about a key of JSON or about one tenant. So this module reads the first `WALK` rows, and decides by the matches among them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WALK = 3_000
 # A condition is frequent if at least one in this number of walked rows matches. For a frequent condition the walk continues. For a
 # rarer condition the matches are collected.
 _FREQUENT = 100
-# Maximum length of a walk that counts. If the walk had to be longer, a count with the condition's own index would be faster.
+# The longest walk for a count of the matches. If the walk had to be longer, a count with the condition's own index would be faster.
 _COUNT_WALK = 20_000
 # Maximum length of a walk, as a multiple of its estimated length. At this length, the walk stops, and the matches are collected instead.
 _MARGIN = 4
@@ -60,7 +60,7 @@ class SearchReading:
         keys = self._keys(_plain(rows), order, start, size + 1)
         if self._total is None and len(keys) <= size and (keys or start == 0):
             self._total = start + len(keys)
-        # For an empty page past the end, the count must reach the start of the page.
+        # An empty page is past the end. `total` then counts at least up to the start of the page, so that the total is exact.
         self._least, self._shown = (start + len(keys), 0) if keys else (0, start)
         found = {row.pk: row for row in rows.filter(pk__in=keys[:size])}
         return [found[key] for key in keys[:size] if key in found]

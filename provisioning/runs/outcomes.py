@@ -43,7 +43,7 @@ class Claim:
     started_at: datetime
     # Whether `body` contains the profile that the user had at the time of the redelivery, instead of the recorded profile.
     is_rebuilt: bool = False
-    # The event's position in the tenant's log. If the body was rebuilt, the head of the log at that time.
+    # The event's position in the tenant's log. If `is_rebuilt`, the head of the log at the time of the redelivery instead.
     position: int = 0
     # The trace in which the event was recorded (`foundation.tracing`).
     trace: bytes | None = None

@@ -118,7 +118,7 @@ def test_an_upgrade_under_load_loses_no_event_and_disconnects_no_reader(
         streams[world.append(of, keys=KEYS, rounds=ROUNDS)] = of
 
     with ExitStack() as stack, Proxy() as balancer:
-        # 1. The earlier version alone.
+        # 1. Only the earlier version runs.
         webs = [stack.enter_context(world.web()) for _ in range(2)]
         balancer.targets = [web.address for web in webs]
         old_worker = stack.enter_context(world.worker(directory))
@@ -130,7 +130,7 @@ def test_an_upgrade_under_load_loses_no_event_and_disconnects_no_reader(
         deliver(lanes[0])
         eventually(lambda: _accepted(directory, lanes[0]), seconds=120)
 
-        # 2. The migration. The earlier version works on the new tables.
+        # 2. The migration runs. The earlier version then works on the new tables.
         columns = world.columns()
         world.source = ROOT
         world.migrate()
@@ -138,7 +138,7 @@ def test_an_upgrade_under_load_loses_no_event_and_disconnects_no_reader(
         eventually(partial(old_writers.have_made, old_writers.count + 10), seconds=120)
         eventually(lambda: _accepted(directory, lanes[0]) == KEYS * ROUNDS, seconds=120)
 
-        # 3. Both versions.
+        # 3. Both versions run.
         webs.append(stack.enter_context(world.web()))
         balancer.targets.append(webs[-1].address)
         old_processes = set(old_worker.children())

@@ -60,7 +60,7 @@ def copied(copy: Path) -> dict[str, Any]:
 
 
 def is_behind(copy: Path, service: Service) -> bool:
-    """Report whether the copy lacks changes. This is also so if its file is locked: then the program was frozen during a write."""
+    """Report whether the copy lacks changes. A locked copy counts as lacking changes: the program was frozen while it wrote."""
     try:
         return copied(copy) != listed(service)
     except sqlite3.OperationalError as error:

@@ -30,8 +30,8 @@ from identity.api.lookups import organization_at
 from identity.factors.user_factors import remove_factor
 from identity.models import EnrolledFactor
 
-# Factors that this service does not have, because they need another vendor or an app. Deployment tools read the values of these factors and
-# send the values back.
+# Factors that this service does not have, because they need another vendor or an app. The list shows them as disabled. Deployment tools
+# send back all values that they have read, so a request to disable one of these factors succeeds.
 _NOT_HERE = ("push-notification", "duo")
 # The names of all factors, in the order of the upstream system, because clients expect this order.
 NAMES = ("sms", "push-notification", "otp", "email", "duo", "webauthn-roaming", "webauthn-platform", "recovery-code")

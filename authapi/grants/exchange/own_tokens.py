@@ -42,8 +42,8 @@ def may_exchange(client: Client, kind: str) -> bool:
 def subject_of(request: TokenRequest, api: str) -> tuple[AccessTokenClaims, User]:
     """Return the claims of the subject token and the user of this token. Raises `RequestRefused`.
 
-    Every unsuitable token gets the same answer. Unsuitable are tokens for another API, tokens without a user, refresh tokens and revoked
-    tokens. A bound token is unsuitable if the sender has not proven its key or certificate.
+    Every unsuitable token gets the same answer. These tokens are unsuitable: tokens for another API, tokens without a user, refresh tokens,
+    revoked tokens, and bound tokens whose key or certificate the sender has not proven.
     """
     claims = _verified(request.required("subject_token"), request, OAuthCase.INVALID_SUBJECT_TOKEN)
     user = user_of_token(claims, request)

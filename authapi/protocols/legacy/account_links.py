@@ -1,7 +1,8 @@
-"""`GET /authorize` with `access_token`: the user of the token logs in to another account, which is then linked to the user of the token.
+"""`GET /authorize` with `access_token`: the user of the token logs in to a second account, which is then linked to the first account.
 
-Linking deletes the user of the other account, whose logins then open the first account. So a page asks the user for consent. The session in
-this browser must belong to the user of the token. Otherwise a URL that an attacker made could link accounts.
+The first account is the account of the user of the token. Linking deletes the user of the second account, and logins to the second account
+then open the first account. So a page asks the user for consent. The session in this browser must belong to the user of the token.
+Otherwise a URL that an attacker made could link accounts.
 """
 
 from __future__ import annotations

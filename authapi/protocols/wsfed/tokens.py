@@ -172,7 +172,7 @@ def _soap(name: str) -> str:
 
 
 def jwt(subject: Subject, scope: Scope, signer: Signer) -> str:
-    """Return a JWT about the same subject, signed with the key in the metadata (RFC 7515, 7519)."""
+    """Return a JWT about the subject, signed with the private key of `signer` (RFC 7515, 7519)."""
     times = {"iat": scope.issued_at, "nbf": scope.issued_at, "exp": scope.ends_at, "auth_time": subject.authenticated_at}
     claims = {
         **{uri: values[0] if len(values) == 1 else list(values) for uri, values in subject.attributes.items() if values},

@@ -225,7 +225,7 @@ def test_a_blocked_user_is_reported_to_the_application(door: Door) -> None:
     assert confirmed(browser, open_link(browser, asked_by_application(door))).answer["error"] == "unauthorized"
 
 
-def test_a_link_ignores_parameters_for_a_login_without_a_page(door: Door) -> None:
+def test_a_link_ignores_parameters_that_would_replace_its_login(door: Door) -> None:
     """Parameters that would replace the login, such as `request`, are removed from the parameters of the application."""
     path = asked_by_application(door, login_ticket="x", client_id="other", connection="nowhere")
     browser = Browser(door.tenant)

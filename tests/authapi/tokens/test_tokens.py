@@ -66,7 +66,7 @@ def test_a_token_of_the_rfc_9068_dialect_is_accepted(tenant: Tenant) -> None:
     assert verify_access_token(token, host=host_of(tenant)).client_id == registered.client_id
 
 
-def test_a_token_for_another_api_is_not_global(tenant: Tenant) -> None:
+def test_a_token_for_another_api_is_refused(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="Orders")
     api = create_api_resource(tenant_id=tenant.pk, identifier="urn:orders", scopes=[{"value": "read:events", "description": ""}])
     create_client_grant(tenant_id=tenant.pk, client_id=client.client_id, api_resource=api, scopes=["read:events"])

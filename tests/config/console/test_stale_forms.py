@@ -27,8 +27,8 @@ WEBHOOK = {
     "webhook_authorization": {"method": "bearer", "token": "never-to-be-seen-again-4711"},
 }
 STALE = "This value has changed since you opened the page."
-# Each page of settings, which belongs to no row: its route, the values of the route, the button that saves, a field, and two new
-# values.
+# The pages of settings, which are not pages of a row. For each page: its route, the values of the route, the button that saves, a field,
+# and two new values of the field.
 PAGES = {
     "branding": ("admin:authapi_branding", {}, {"save": "Save"}, "borders__widget_corner_radius", "7", "9"),
     "second factors": ("admin:authapi_second_factors", {}, {}, "remembered_days", "11", "12"),

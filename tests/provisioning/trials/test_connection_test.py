@@ -396,7 +396,7 @@ def test_a_user_created_with_an_invalid_response_is_found_and_deleted(make_actio
     assert server.users == {}
 
 
-def test_an_action_has_at_most_one_running_test_that_is_not_lost(action: Action) -> None:
+def test_a_second_test_is_refused_until_the_running_test_counts_as_lost(action: Action) -> None:
     running = TrialFactory.create(action=action)
     with pytest.raises(Conflict, match="running"):
         probed(action)

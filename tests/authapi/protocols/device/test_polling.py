@@ -91,7 +91,7 @@ def test_each_poll_that_is_too_fast_makes_the_interval_five_seconds_longer(tv: T
     assert tv.error() == (403, "authorization_pending")
 
 
-def test_the_interval_has_a_maximum_so_that_a_client_recovers_from_a_lost_answer(tv: Television) -> None:
+def test_polls_that_are_too_fast_make_the_interval_at_most_a_minute_long(tv: Television) -> None:
     tv.begin()
     for _ in range(14):
         tv.poll()
