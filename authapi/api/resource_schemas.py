@@ -79,7 +79,8 @@ COMPONENTS: dict[str, Schema] = {
             "token_exchange": {
                 **TEXT,
                 "enum": ["delegation", "impersonation"],
-                "description": "Whether an exchanged token names the client as the actor. Default: delegation.",
+                "description": "With `delegation`, exchanged tokens name the client as the actor; with `impersonation`, they do not. "
+                "Default: `delegation`.",
             },
         },
     },

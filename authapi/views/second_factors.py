@@ -48,7 +48,7 @@ from identity.models import EnrolledFactor, User
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
 
 ENROLL, READ, REMOVE = "enroll", "read:authenticators", "remove:authenticators"
-# The claim `gty` of the tokens for an enrollment that an application began with an access token.
+# An application can begin an enrollment with an access token. This is the claim `gty` of the tokens that it gets for its confirmation.
 _GRANT_CLAIM = "mfa"
 _FRESH = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _OTP, _OOB = "otp", "oob"

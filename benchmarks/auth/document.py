@@ -18,7 +18,7 @@ _NAMES = {
     "client_credentials, DPoP": "`client_credentials` with a DPoP proof, the JWT bound to its key",
     "refresh_token": "`refresh_token`, rotated; access token and id token freshly signed",
     "userinfo": "`/userinfo`",
-    "saml": "login of a SAML application by an open session: a page with a freshly signed response",
+    "saml": "login at a SAML application in an open session: a page with a freshly signed response",
 }
 
 

@@ -22,7 +22,7 @@ class Setup:
     options: Mapping[str, Any]
     mapping: Any
     sealed: Mapping[str, str] = field(repr=False)
-    # Capabilities of the server, which all versions share; runs add capabilities.
+    # Capabilities of the server, which all versions share. A run adds capabilities that it has found.
     capabilities: dict[str, Any] = field(default_factory=dict)
     version: int | None = None
 

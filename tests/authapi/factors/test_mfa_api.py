@@ -119,7 +119,7 @@ def test_a_password_alone_gets_the_usable_factors_instead_of_a_token(shop: Shop)
     assert SignIn.objects.of(shop.tenant.pk).filter(type="mfar").count() == 2
 
 
-def test_a_code_is_accepted_once_and_the_tokens_have_the_scopes_of_the_password_request(shop: Shop) -> None:
+def test_a_code_is_accepted_once_and_its_tokens_have_the_scopes_of_the_login(shop: Shop) -> None:
     secret = shop.enroll_app()
     first, second = shop.waiting(scope="openid offline_access"), shop.waiting()
     now = code(secret)

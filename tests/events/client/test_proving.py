@@ -31,7 +31,7 @@ def test_a_proof_is_valid_for_one_request_and_contains_no_private_key() -> None:
     assert read(prover.proof("GET", "https://a.example.test/"))[1]["jti"] != claims["jti"]
 
 
-def test_a_nonce_is_stored_and_a_request_refused_with_a_new_nonce_is_repeated() -> None:
+def test_a_nonce_is_stored_and_a_request_is_repeated_if_the_refusal_has_a_new_nonce() -> None:
     prover = new_prover()
     assert prover.has_learned(401, "first")
     assert not prover.has_learned(401, "first"), "a repeated nonce must not cause an endless loop"

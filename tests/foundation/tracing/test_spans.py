@@ -68,7 +68,7 @@ def test_a_stored_context_continues_its_trace(received: Collector) -> None:
     assert received.named("call")[0].attributes == {"status": 204}
 
 
-def test_a_step_without_a_valid_stored_context_and_its_inner_calls_are_not_recorded(received: Collector) -> None:
+def test_without_a_valid_stored_context_neither_the_step_nor_its_inner_calls_are_recorded(received: Collector) -> None:
     with tracing.continued(None, "attempt"), tracing.inner_span("call"):
         pass
     with tracing.continued(b"short", "attempt"):
@@ -130,7 +130,7 @@ def test_a_collector_that_answers_500_raises_no_error_in_the_traced_code(receive
     assert received.spans == []
 
 
-def test_a_collector_that_never_answers_delays_neither_the_code_nor_the_end(settings: LazySettings) -> None:
+def test_a_collector_that_never_answers_delays_neither_the_traced_code_nor_the_end_of_tracing(settings: LazySettings) -> None:
     show_packages()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings.TRACING_ENDPOINT = f"http://127.0.0.1:{silent.getsockname()[1]}/v1/traces"
