@@ -14,8 +14,8 @@ from authapi.models import Client, Consent
 from foundation.database.transactions import lock_rows, unit_of_work
 from identity.models import User
 
-# Details, such as payments, accumulate in a consent. So the oldest details are dropped; if a client requests a dropped detail again, the
-# user is asked again.
+# Details, such as payments, accumulate in a consent. Above this number, the oldest details are dropped. If a client requests a dropped
+# detail again, the user is asked again.
 _MOST_DETAILS = 50
 
 

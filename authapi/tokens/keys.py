@@ -148,7 +148,7 @@ def rotate_keys(tenant_id: str) -> SigningKey:
 
 
 def rotate_due_keys(max_age: timedelta, *, limit: int = 100) -> int:
-    """Rotate the keys of up to `limit` tenants whose current key has signed for longer than `max_age`; return how many."""
+    """Rotate the keys of up to `limit` tenants whose current key has signed for longer than `max_age`; return their number."""
     due = of_running_tenants(SigningKey.all_tenants.filter(state=SigningKey.State.CURRENT, current_since__lt=timezone.now() - max_age))
     tenants = list(due.order_by("current_since").values_list("tenant_id", flat=True)[:limit])
     for tenant_id in tenants:

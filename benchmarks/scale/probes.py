@@ -64,8 +64,8 @@ class Probes:
         return {"event": median(times) * 1000, "event, PostgreSQL": accounts.since(before).get(POSTGRESQL, 0.0) / _EVENTS * 1000}
 
     def frame(self, streams: int, *, processes: int = 1) -> Figures:
-        """Open streams of the tenant; return the microseconds of a web process per frame, and the milliseconds from a commit to the last
-        stream."""
+        """Open streams of the tenant; return the microseconds of a web process per frame, and the milliseconds from a commit until the
+        last stream has the event."""
         start = stream_service("ours", "uvicorn", self.world, self._directory, processes=processes)
         with start() as subject:
             figures = fan_out(subject, self._programs, Shape(1, streams), self._sizes)

@@ -22,7 +22,8 @@ from identity.admin.object_actions import ObjectActionsAdmin
 from identity.admin.scope import tenant_in_scope
 from identity.admin.tenant_scope import ReadOnlyAdmin
 
-# If no tenant is chosen, a search by entity reads only this many of the newest events: the index by entity begins with the tenant.
+# If no tenant is chosen, a search by entity reads only this many of the newest events: it cannot use the index by entity, which begins
+# with the tenant.
 _NEWEST = 10_000
 _ENTITY_EVENTS = 1_000
 _PANEL_EVENTS = 20

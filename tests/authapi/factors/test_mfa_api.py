@@ -1,4 +1,4 @@
-"""Second factors at the endpoints for applications: a password alone gets no token and can neither add nor remove a factor."""
+"""Second factors at the endpoints for applications: a password alone gets no token, and can neither add a further factor nor remove one."""
 
 from __future__ import annotations
 
