@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-# The settings of Django require this variable. Its value is never used, because this program starts its own servers.
+# The settings of Django read this variable when they are loaded. Its value is never used, because this program starts its own servers.
 os.environ.setdefault("DATABASE_URL", "postgresql:///unused")
 
 from config.launcher.processes import Process

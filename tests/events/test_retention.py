@@ -204,7 +204,7 @@ def test_readers_during_pruning_never_find_a_missing_position(tenant: Tenant, mo
     _assert_whole(tenant)
 
 
-def test_pruning_causes_no_deadlock_with_writers_numbering_or_a_second_run(
+def test_pruning_causes_no_deadlock_with_writers_or_numbering_or_a_second_run(
     tenant: Tenant, database_connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "CHUNK", 50)

@@ -47,7 +47,7 @@ def test_secrets_are_random_and_long() -> None:
     assert all(len(base64.b32decode(secret)) == 20 for secret in made)
 
 
-def test_the_uri_of_the_qr_code_contains_issuer_account_and_secret() -> None:
+def test_the_uri_of_the_qr_code_contains_the_issuer_and_account_and_secret() -> None:
     address = urlsplit(totp.enrolment_address(SECRET, issuer="Identity a&b", account="ada+x@example.test"))
     query = parse_qs(address.query)
 

@@ -280,7 +280,7 @@ def test_an_invitation_that_is_revoked_while_the_page_is_open_cannot_be_accepted
 # --- Invitations of other tenants, organizations and clients ------------------------------------------------------------------
 
 
-def test_an_invitation_of_another_tenant_organization_or_client_is_unknown(host: Host) -> None:
+def test_an_invitation_of_another_tenant_or_organization_or_client_is_unknown(host: Host) -> None:
     other_organization = make_organization(host.login.tenant, "other")
     add_connection(tenant_id=host.tenant_id, organization_id=other_organization.pk, connection_id=host.login.connection.pk)
     other_client, _ = web_client(host.login.tenant, settings={"organization_usage": "allow", "initiate_login_uri": ROUTE})

@@ -154,7 +154,7 @@ def test_the_deletion_of_a_user_records_an_event_and_an_audit_entry(browser: Cli
     assert AuditEntry.objects.filter(object_type="identity.user", object_id=str(user.pk), kind="delete").exists()
 
 
-def test_selected_users_are_deleted_after_a_confirmation_with_an_event_for_each_user(browser: Client, user: User) -> None:
+def test_selected_users_are_deleted_after_a_confirmation_and_each_deletion_is_an_event(browser: Client, user: User) -> None:
     second = UserFactory.create(tenant_id=user.tenant_id, connection=user.connection, email="second@example.test")
     chosen = {"action": "delete_selected", ACTION_CHECKBOX_NAME: [user.pk, second.pk]}
 

@@ -97,7 +97,7 @@ def test_a_request_with_an_unknown_role_assigns_none_of_its_roles(api: Managemen
     assert [role["id"] for role in api.get(path, {"include_totals": "true"}).json["roles"]] == [second.pk]
 
 
-def test_an_empty_list_an_invalid_id_and_an_unknown_user_are_refused(api: Management, tenant: Tenant, ada: User) -> None:
+def test_an_empty_list_and_an_invalid_id_and_an_unknown_user_are_refused(api: Management, tenant: Tenant, ada: User) -> None:
     path = f"users/{segment(ada.user_id)}/roles"
     bodies: list[Any] = [{"roles": []}, {}, {"roles": ["editor"]}, {"roles": UNKNOWN}, {"roles": [UNKNOWN], "x": 1}]
     for body in bodies:

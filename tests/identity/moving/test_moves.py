@@ -351,7 +351,7 @@ def test_rows_of_other_tenants_keep_their_keys_and_contents(populated: Tenant, t
         assert list(User.objects.of("local-one").order_by("pk")) == [first, second]
 
 
-def test_the_log_keeps_its_epoch_positions_and_order(populated: Tenant, target: Target, tmp_path: Path) -> None:
+def test_the_log_keeps_its_epoch_and_its_positions_and_order(populated: Tenant, target: Target, tmp_path: Path) -> None:
     def log() -> list[tuple[object, ...]]:
         entries = LogEntry.objects.filter(tenant_id=populated.pk).select_related("event").order_by("position")
         assert [entry.pk for entry in entries] == sorted(entry.pk for entry in entries)

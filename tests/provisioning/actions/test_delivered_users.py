@@ -54,7 +54,7 @@ def deliver(tenant: Tenant, stream: EventStream) -> list[tuple[str, str]]:
     return [(row.event_type, row.state) for row in rows]
 
 
-def test_a_user_is_created_updated_and_deleted_on_the_server(
+def test_a_user_is_created_and_updated_and_deleted_on_the_server(
     tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer
 ) -> None:
     user = UserFactory.create(
