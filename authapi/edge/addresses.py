@@ -10,7 +10,7 @@ from functools import lru_cache
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# The entry of the trusted proxies that means every unix socket, in the notation of nginx.
+# In the list of trusted proxies, this entry means every unix socket. nginx uses the same notation.
 UNIX_SOCKETS = "unix:"
 # Maximum number of entries that are read from a forwarding header: more than any real chain has. A header may contain thousands of entries.
 _MOST_HOPS = 32

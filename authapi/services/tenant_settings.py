@@ -20,7 +20,7 @@ from identity.models import Connection, Tenant
 from identity.services.failures import Invalid, NotSupported
 from identity.services.saving import validated_save
 
-# The longest and the shortest lifetime: a year and a minute, in hours.
+# The longest and the shortest lifetime of a session, in hours: a year and a minute.
 LONGEST_LIFETIME = 8760
 _SHORTEST_LIFETIME = 1 / 60
 MOST_ADDRESSES = 100
@@ -171,7 +171,7 @@ def _check(tenant_id: str, values: dict[str, Any]) -> None:
             errors[name] = ["An address that starts with https:// or http:// is expected, without a fragment."]
     page = values.get("error_page", {}).get("url")
     if page and not is_error_page(page):
-        errors["error_page.url"] = ["An address that starts with https:// or http:// is expected, without a user name and a fragment."]
+        errors["error_page.url"] = ["An address that starts with https:// or http:// is expected, without a user name or a fragment."]
     errors |= _device_problems(values.get("device_flow", {}))
     errors |= _account_problems(tenant_id, values.get("account_page", {}))
     errors |= _language_problems(values.get("enabled_locales", [])) | _branding_problems(values.get("branding", {}))

@@ -71,7 +71,10 @@ def _issuer(call: Call, connection: Connection, token: str) -> str:
 
 
 def _subject(call: Call, issuer: str) -> str:
-    """Return the subject in the body: `sub_id` of the draft, or `subject` as in the upstream service. Raises `RequestRefused`."""
+    """Return the subject in the body: `sub_id` as in draft-parecki-oauth-global-token-revocation, or `subject` as in the upstream service.
+
+    Raises `RequestRefused`.
+    """
     try:
         members = parse_body(call.headers.get("content-type", ""), call.body)
     except MalformedBody as error:

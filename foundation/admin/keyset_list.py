@@ -194,7 +194,7 @@ class KeysetChangeList(ChangeList):
             return
         keys = found.order_by().values("pk")
         if not keys.exists():
-            # Skip the query: the planner does not know that the set is empty, and could search all rows for it.
+            # No row matches, so skip the query of the page: the planner does not know that `keys` is empty, and could search all rows.
             asked.base, asked.narrowed, asked.is_walked = asked.base.none(), asked.narrowed.none(), False
             return
         if keys[FOUND : FOUND + 1].exists():

@@ -76,8 +76,8 @@ class AccountLookup:
         """Return the one resource that is verified to be this user, or None.
 
         1. Filter by `externalId`. An account with our key belongs to the user.
-        2. If the server refuses the filter, or returns no account with our key although a link is open, read the linked account. Without a
-           link of this action, use a link of another action of the tenant.
+        2. If the server refuses the filter, or returns no account with our key, read the account that this action has linked to the user.
+           If this action has no valid link, read the account that another action of the tenant has linked.
         3. Without any link, filter by `userName` in two cases: if the server refused the filter by `externalId`, or if that filter is known
            to miss accounts with our key. In the second case, only our key proves an account.
 
@@ -233,7 +233,8 @@ class AccountLookup:
             return Match(verdict.id, "filter", verdict.resource)
         if isinstance(verdict, Match):
             if verdict.proof == "link" or self.links.has_rival_user:
-                # Only a link proves that this account belongs to the user. The server may have reassigned the linked id to another account.
+                # Only a link proves that this account belongs to the user. Check the witnesses of the link, because the server may have
+                # reassigned the linked id to another account.
                 link = self.links.link_to(verdict.id)
                 self._check_witness(link, verdict.resource, is_named_by_key=False)
                 self.links.inherit(link)

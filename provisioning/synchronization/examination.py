@@ -43,9 +43,9 @@ class Examiner:
 
         1. Skip a user who is outside the scope, or for whom the mapping yields no `externalId` or no user name. Deliveries skip such a
            user, too.
-        2. Update the account that has our `externalId` or is linked to the user, if any of its values differ.
-        3. Otherwise link the one account that the match rule finds for the user, with an update that also sets `externalId`.
-        4. Otherwise create the user, if no account has its user name.
+        2. If an account has our `externalId` or is linked to the user: update it, unless all of its values are equal.
+        3. If there is no such account: link the one account that the match rule finds, with an update that also sets `externalId`.
+        4. If the match rule finds no account: create the user, unless an account has the user name already.
 
         A dry run reports the same outcomes and writes nothing. A comparison only reports the differences in step 2. Instead of steps 3 and
         4, it reports that the user has no account.
@@ -69,8 +69,8 @@ class Examiner:
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason=OUTSIDE)
 
     def withdraw(self, document: dict[str, Any], position: int) -> Finding:
-        """Delete the account of a user who was deleted during the write: if the deletion was delivered before the write, the account exists
-        again.
+        """Delete the account of a user who was deleted during the write: if the deletion was delivered before the write, the write has
+        created the account again.
         """
         self.delete(self._remote.person(document), str(document["user_id"]), position)
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason="deleted meanwhile")
@@ -114,7 +114,7 @@ class Examiner:
         if self._plan.only_reports:
             return Finding(Outcome.DIFFERENT, user_id, held.id, differences=told)
         if not self._plan.writes and any(difference.path == USER_NAME for difference in found):
-            # A dry run sends no update, so check here whether another account has the new user name: then an update would fail with 409.
+            # A dry run sends no update. If another account has the new user name, an update would fail with 409, so check this here.
             self._refuse_taken_name(client, person)
         return Finding(Outcome.UPDATED, user_id, held.id, differences=told, is_written=self._written(client, held, document, person))
 

@@ -23,7 +23,7 @@ _MOST_ROUNDS = 3
 
 
 def examine_users(run: Run) -> None:
-    """Examine the users after the last saved key, as many as the time of one turn and the rate allow."""
+    """Examine the users after the last saved key, until the worker must stop or the job must pause."""
     if "total" not in run.job.summary:
         save(run.job, total=run.people.count())
     turn = _UserTurn(run)

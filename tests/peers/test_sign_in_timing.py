@@ -121,7 +121,7 @@ def test_the_measurement_detects_that_no_hash_is_computed_for_a_missing_account(
     assert share_of_slower(lambda n: log_in(client, f"here-{n}"), careless) > HIGH
 
 
-def test_a_refused_sign_up_takes_the_same_time_for_an_address_and_a_name(client: Client, connection: Connection) -> None:
+def test_a_refused_sign_up_takes_the_same_time_for_a_taken_address_and_a_taken_name(client: Client, connection: Connection) -> None:
     def sign_up(email: str, username: str) -> float:
         body = {"connection": "people", "email": f"{email}@example.test", "username": username, "password": "Correct-Horse-9-Battery"}
         took, answer = ask(client, "/dbconnections/signup", body)

@@ -122,7 +122,7 @@ def test_counts_are_not_lost_if_the_statement_that_stores_them_fails(tenant: Ten
     assert values_of(stream)["provisioning_stream_attempts_total delivered"] == 1
 
 
-def test_a_worker_stores_its_counts_while_another_process_leads(tenant: Tenant, committed_db: None, settings: Settings) -> None:
+def test_a_worker_stores_its_counts_while_another_process_sweeps(tenant: Tenant, committed_db: None, settings: Settings) -> None:
     settings.DELIVERY_SWEEP_SECONDS = 0.1
     stream = make_stream(tenant)
     execute("DELETE FROM provisioning_sweeper")

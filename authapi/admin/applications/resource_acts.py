@@ -42,7 +42,7 @@ def _explain_rotation(_request: HttpRequest, row: ApiResource) -> str:
     number = usable.values("client").distinct().count()
     clients = "No client has a grant" if not number else "1 client has a grant" if number == 1 else f"{number} clients have a grant"
     policy = (row.settings.get("subject_type_authorization") or {}).get("user", {}).get("policy")
-    # With these policies, a client can get tokens for users of the API without a client grant.
+    # With these policies, a client needs no client grant to get tokens of users for the API.
     users = " Every application can request tokens for users." if policy in (None, "allow_all") else ""
     return (
         f"The service creates a new secret, and signs new tokens for {row} with this secret at once. The API refuses these tokens until "

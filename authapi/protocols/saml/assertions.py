@@ -23,7 +23,7 @@ from authapi.xml.parsing import Element
 
 # The signature follows the Issuer, as in the schema.
 _SIGNATURE_PLACE = 1
-# A subset of the names in XML 1.0, 2.3, for names of attributes.
+# The names of attributes must match this pattern, which allows a subset of the names in XML 1.0, 2.3.
 _NAME = re.compile(r"[A-Za-z_:][\w:.\-]*")
 
 

@@ -19,7 +19,8 @@ _WORDS = {
     "NoSupportedIDP": "The provider is a proxy and supports no provider behind it.",
     "PartialLogout": "The provider could not end all sessions.",
     "ProxyCountExceeded": "The provider may not forward the request to a further provider.",
-    "RequestDenied": "The provider does not answer this service. Check there that the service is registered and that the user may use it.",
+    "RequestDenied": "The provider does not answer this service. At the provider, check that the service is registered and that the user "
+    "may use it.",
     "RequestUnsupported": "The provider does not support the request.",
     "RequestVersionDeprecated": "The provider no longer accepts this version of SAML.",
     "RequestVersionTooHigh": "The provider does not accept this version of SAML.",

@@ -28,9 +28,10 @@ def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
 
 
 def expiry_notice(following: Frame | None, retention: timedelta, *, now: datetime) -> bytes:
-    """Return the comment for a cursor whose next event will be pruned within a tenth of the retention; otherwise empty bytes.
+    """Return a warning, as a comment, if the next event after the cursor will be pruned soon; otherwise return empty bytes.
 
-    The age of the next event decides: a cursor at the end of the log does not expire, and events recorded together are pruned together.
+    Soon means: before another tenth of the retention has passed. The age of the next event decides: a cursor at the end of the log does not
+    expire, and events recorded together are pruned together.
     """
     if following is None or now - following.recorded_at < retention * WARNING_SHARE:
         return b""

@@ -1,6 +1,6 @@
 """The two paths of an endpoint, tested separately: the plain path in a thread, and the fast path on the event loop.
 
-In tests of the fast path, a stub replaces the plain path: it answers 203 to each request that the fast path leaves to the endpoint.
+In tests of the fast path, a stub replaces the plain path: it answers 203 to each request that the fast path does not answer itself.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_the_label_of_the_button_is_readable_on_every_color(tenant: Tenant, colo
     assert contrast(*button(mailed(tenant))) >= TEXT_CONTRAST
 
 
-def test_the_color_of_the_page_theme_has_precedence_over_the_plain_color(tenant: Tenant) -> None:
+def test_a_mail_uses_the_button_color_of_the_theme_instead_of_the_primary_color(tenant: Tenant) -> None:
     change_branding(tenant_id=tenant.pk, changes={"logo_url": LOGO, "primary_color": "#0b6e4f"})
     theme = with_value(default_theme(), ("colors", "primary_button"), "#ff8800")
     # The contrast between this label and its button is 3.6:1, so pages and mails correct the color of the label.

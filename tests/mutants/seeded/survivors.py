@@ -264,21 +264,21 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="_Turn",
         old="0",
         new="1",
-        reason="The first sweep of a process then leaves out at most the first mark of the database, which the second sweep finds.",
+        reason="The first sweep of the mutant leaves out at most the first mark of the database, and the second sweep finds this mark.",
     ),
     Survivor(
         module="events.record.tripwire",
         symbol="sweep",
         old="0",
         new="1",
-        reason="The next sweep then leaves out at most the first mark of the database, which an earlier sweep has removed.",
+        reason="The next sweep of the mutant leaves out at most the first mark of the database, which an earlier sweep has removed.",
     ),
     Survivor(
         module="events.record.tripwire",
         symbol="sweep",
         old="document not in set(present)",
         new="True",
-        reason="A document that was just recorded has no mark, so its second turn does nothing.",
+        reason="A document that was just recorded has no mark, so the sweep does nothing if it processes the document a second time.",
     ),
     Survivor(
         module="events.record.tripwire",
@@ -292,7 +292,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="_sweep_document",
         old="mark",
         new="True",
-        reason="At this point, the document is locked, and a locked document has a mark. So the condition is always true.",
+        reason="Before this point, `_locked` has returned true, and it does so only for a document with a mark. So the mark exists.",
     ),
 )
 

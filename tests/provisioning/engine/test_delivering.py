@@ -98,7 +98,7 @@ def test_a_turn_ends_after_its_time_limit_or_its_maximum_of_deliveries() -> None
     assert [turn.goes_on(), turn.goes_on()] == [True, False]
 
 
-def test_a_failed_delivery_raises_retry_later_with_the_remaining_delay(
+def test_the_exception_for_a_failed_delivery_contains_the_remaining_delay(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = [7.0]

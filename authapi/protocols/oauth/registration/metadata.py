@@ -126,12 +126,12 @@ def _grants(sent: Metadata, method: str) -> tuple[str, ...]:
     if unserved:
         raise refused(f"Unsupported grant type: {unserved[0][:100]}. A client that registers itself may have {', '.join(GRANTS)}.")
     if not set(grants) - {"refresh_token"}:
-        raise refused("The grant_types must have a grant in addition to refresh_token, with which the client gets its first tokens.")
+        raise refused("The grant_types must have a grant with which the client gets its first tokens; refresh_token is not enough.")
     if "client_credentials" in grants and method == "none":
         raise refused("The grant client_credentials needs a client that authenticates.")
     types = sent.texts("response_types", ("code",) if "authorization_code" in grants else ())
     if set(types) - {"code"}:
-        raise refused("Unsupported response type: a client that registers itself may have code.")
+        raise refused("Unsupported response type: a client that registers itself may have only the response type code.")
     if bool(types) != ("authorization_code" in grants):
         raise refused("The response type code needs the grant type authorization_code, and vice versa: send both or none.")
     return grants

@@ -153,7 +153,7 @@ def test_an_approved_request_ends_if_the_user_is_blocked_or_changes_the_password
 
 def test_a_user_who_is_blocked_during_an_exchange_gets_no_tokens(center: CallCenter) -> None:
     center.approve()
-    # Set only the column: `update_user` would also end the request.
+    # Set only the column: `update_user` would also withdraw the user's approval, which is another case.
     QuerySet.update(User.objects.of(center.tenant.pk).filter(pk=center.user.pk), blocked=True)
     assert center.error() == (403, "unauthorized")
     assert center.row.used_at is None
