@@ -60,7 +60,7 @@ class Proxies:
 
 
 def compiled(proxies: Collection[str]) -> Proxies:
-    """Return the compiled proxies of a setting, cached. Raises `ValueError` for an entry that is neither an IP address nor a network."""
+    """Return the compiled proxies of a setting, cached. Raises `ValueError` for an entry other than `unix:`, an IP address or a network."""
     return _compiled(tuple(proxies))
 
 

@@ -53,7 +53,7 @@ def begin(
     otherwise: BrowserCall | None = None,
     last: Callable[[str], RoundTrip] | None = None,
 ) -> BrowserCall | None:
-    """End a session. Return the first participant that the browser must visit, None if the browser must visit no participant.
+    """End a session. Return the browser's visit to the first participant, or None if the browser must visit no participant.
 
     After the last participant the browser is sent to `then`, or to `otherwise` if a participant did not end its session. `last` creates one
     more visit, to the provider at which the session began; the argument of `last` is the handle that the provider's answer returns.

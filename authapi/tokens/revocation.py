@@ -26,8 +26,8 @@ _LOCK_MARGIN = timedelta(minutes=1)
 def revoke_own(token: str, *, client: Client, host: HostMatch) -> bool:
     """Revoke a client's token of any kind. Return False for a token that is invalid or belongs to another client.
 
-    If this is a refresh token, its whole lineage is revoked: RFC 7009, 2.1 recommends that the access tokens of the same grant are revoked,
-    too.
+    If this is a refresh token, its whole lineage is revoked: RFC 7009, 2.1 recommends to revoke the access tokens of the same
+    authorization, too.
     """
     return _revoke_jwt(token, client, host) if token.count(".") == 2 else _revoke_stored(token, client, host.tenant_id)
 

@@ -17,8 +17,8 @@ from foundation.json_values import json_problem
 from foundation.secrets.claim_secrets import is_secret_claim
 
 ID_TOKEN, USERINFO = "id_token", "userinfo"
-# The part with the claims that a browser posts in a form beside the code, such as the user's name. Claims of the ID token override these
-# claims.
+# The part with the claims that a browser posts in a form, together with the authorization code. An example is the user's name. Claims of
+# the ID token override these claims.
 FORM = "form"
 NAME_ID, NAME_ID_FORMAT, ATTRIBUTES = "name_id", "name_id_format", "attributes"
 # The part with the JSON of a profile, as the calls of a provider of OAuth 2.0 return it. A test does not store this part.

@@ -1,7 +1,7 @@
-"""Encryption of stored secrets: AES-256-GCM. Each sealed text begins with the id of its key. The associated data names the place where the
-secret is stored.
+"""Encryption of stored secrets: AES-256-GCM. Each sealed text begins with the id of its key.
 
-So a sealed text that is copied to another row, tenant or name cannot be decrypted. Errors never contain the secret.
+The associated data names the place where the secret is stored, and decryption fails if it gets other associated data. So a sealed text that
+is copied to another row, tenant or name cannot be decrypted. Errors never contain the secret.
 """
 
 from __future__ import annotations

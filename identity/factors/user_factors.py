@@ -269,7 +269,7 @@ def use_recovery_code(*, tenant_id: str, user_id: str, code: str) -> str | None:
 
 
 def take_totp(user: User, code: str, *, moment: float) -> EnrolledFactor | None:
-    """Use a code of one of the user's authenticator apps. Return None for a wrong code and for a code that was used before."""
+    """Use a code of an authenticator app of the user, and return this factor; None for a wrong code, or a code that was used before."""
     for factor in factors_of(user, (Kind.TOTP,)):
         step = totp.accepted_step(factor.secret(), code, moment=moment, last_step=factor.last_step)
         if step is not None:

@@ -35,8 +35,8 @@ _MOST_WAITING = 10_000
 # Seconds that the thread of a busy process waits before it publishes again. Equal nudges that wait during this time are sent once.
 _ROUND_SECONDS = 0.01
 
-# The first lanes get one message each, so that all idle workers start. The other lanes share messages: a turn processes many lanes, and at
-# its end sends one message if lanes are left. One message per lane would cost more than the delivery.
+# The first lanes get one message each, so that all idle workers start. The other lanes share messages: a turn processes many lanes, and
+# sends one message at the end of the turn if lanes are left. One message per lane would cost more than the delivery.
 FIRST_MESSAGES = 8
 _LANES_PER_MESSAGE = 20
 

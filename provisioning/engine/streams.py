@@ -104,8 +104,8 @@ def check_enabling(stream: EventStream) -> None:
     """Raise `Conflict` if the stream must not be enabled now.
 
     A stream with staged deletions needs an approval first. If a running synchronization will enable the stream, only the job of this
-    synchronization may enable it, at the cursor of the job. At a later position, the stream would miss changes of users that the job had
-    read before the changes.
+    synchronization may enable it, at the position of the log that the job has stored. At a later position, the stream would miss changes
+    of users whom the job had read before the changes.
     """
     if DeletionGuard.objects.filter(stream_id=stream.pk, tenant_id=stream.tenant_id, staged_since__isnull=False).exists():
         raise Conflict(DELETIONS_WAIT)

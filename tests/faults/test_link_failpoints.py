@@ -1,4 +1,7 @@
-"""A worker is killed between a request to a SCIM server and storing the link of the account. The user keeps exactly one account."""
+"""A worker is killed between a request to a SCIM server and storing the link of the account.
+
+Afterwards, the user has exactly one account, and a deleted user has none.
+"""
 
 from __future__ import annotations
 

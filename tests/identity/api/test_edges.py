@@ -116,7 +116,7 @@ def test_a_correlation_id_of_any_length_is_accepted(api: Management, ada: User) 
         assert api.call("PATCH", f"users/{segment(ada.user_id)}", body={}, headers={"x-correlation-id": value}).status == 200
 
 
-def test_no_cache_may_store_a_response(api: Management) -> None:
+def test_caches_must_not_store_responses(api: Management) -> None:
     assert api.get("users").headers["cache-control"] == "no-store"
 
 

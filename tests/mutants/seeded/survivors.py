@@ -162,7 +162,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="_page",
         old="5",
         new="6",
-        reason="The position and the recording time of a row are missing together.",
+        reason="If the position of a row is missing, its recording time is missing, too, and vice versa.",
     ),
     Survivor(
         module=_LOG,
