@@ -246,19 +246,20 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         choices=[("", "Policy of the tenant"), *SecondFactorPolicy.choices],
         label="Two-step verification",
-        help_text="The cases in which users need a second factor to log in to this application. An organization can only make it stricter.",
+        help_text="The cases in which users need a second factor to log in to this application. An organization may require it in more "
+        "cases, but not in fewer.",
     )
     organization_usage = forms.ChoiceField(
         required=False,
         choices=USES,
         label="Logins to organizations",
-        help_text="Whether users log in to this application as members of an organization.",
+        help_text="Defines whether users log in to this application as members of an organization.",
     )
     organization_require_behavior = forms.ChoiceField(
         required=False,
         choices=BEHAVIOURS,
         label="Choice of the organization",
-        help_text="Whether and when users choose their organization, if the request of the application names none.",
+        help_text="Defines whether and when users choose their organization if the request of the application names none.",
     )
     client_metadata = PairsField(
         most=10,
@@ -273,7 +274,7 @@ class ClientForm(ExchangeFields, ServiceForm):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # Read the stored values before validation, because Django writes the submitted values to the instance.
+        # Read the stored values now, because the validation of Django writes the submitted values to the instance.
         self._stored = {} if self.instance._state.adding else client_resource(self.instance)
         if not self.instance._state.adding:
             self.initial = {**form_values(self.instance), **(named.get("initial") or {})}

@@ -82,7 +82,7 @@ class EmptyListEndpoint(NeutralEndpoint):
         if self.form is Form.OBJECT:
             return Response({self.key: []})
         query = request.query_params.copy()
-        # The list has no items, so the names in `fields` cannot be checked.
+        # Only items would show which names in `fields` are valid, and this list has no items. So the names are not checked.
         query.pop("fields", None)
         # No table exists for these lists. An empty query on another table produces the response in each form of a list.
         return Response(answer_list(Organization.objects.none(), query, Listing(self.key, (), only_take=self.form is Form.TAKEN), dict))

@@ -46,7 +46,7 @@ def check_client(client: Client, claims: Mapping[str, Any] | None, *, issuer: st
 
 
 def client_shape(client: Client, *, proofs: Iterable[ClientCredential], request_keys: Iterable[ClientCredential]) -> ClientShape:
-    """Return the settings of a client, and the algorithms of these keys, as a `ClientShape`, which the rules check."""
+    """Return the settings of a client, with the algorithms of the given keys, as a `ClientShape`, which the rules check."""
     return ClientShape(
         auth_method=str(client.auth_method),
         proof_algorithms=frozenset(key.algorithm for key in proofs),

@@ -85,8 +85,8 @@ def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: 
     of its key."""
     scopes = row.scope.split()
     is_online = "online_access" in scopes and "offline_access" not in scopes
-    # The row of an expired session stays until a task deletes it. The idle expiry is never after the absolute expiry, so this check is
-    # enough.
+    # The row of an expired session stays until a task deletes it, so the expiry must be checked, too. Checking the idle expiry is enough,
+    # because it is never after the absolute expiry.
     if is_online and (row.session is None or row.session.idle_expires_at <= now):
         return False
     # RFC 9449, 5 and RFC 8705, 4: the refresh token of a public client is bound to the key of the client, because the client has no other

@@ -1,7 +1,7 @@
 """Creates clients that register themselves, and replaces or ends their registrations.
 
 To replace or end its registration, a client uses its registration access token. Rows store only the digest of this token. Self-registered
-clients are third-party clients and never global. A new registration does not change the settings that only administrators can set.
+clients are third-party clients and never global. Replacing a registration changes no settings that only administrators can set.
 """
 
 from __future__ import annotations

@@ -154,8 +154,8 @@ def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
 def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]) -> VerifiedToken:
     claims, state, hosts = _counting(token, tenant_id, trust_of=trust_of, state_of=state_of)
     is_for_management = any(is_management_audience(audience, hosts) for audience in claims.audiences)
-    # A user's token for the management interface needs no client grant, so it is accepted only if its client is global (design, "who may
-    # subscribe").
+    # A client can get a user's token for the management interface without a client grant. So such a token is accepted only if its client
+    # is global (design, "who may subscribe").
     if not is_for_management or not (state.is_global or claims.is_machine):
         raise ClientNotGlobal
     return VerifiedToken(**vars(claims), client_name=state.client_name, client_metadata=state.client_metadata, tenant_id=tenant_id)

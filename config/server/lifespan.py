@@ -1,7 +1,7 @@
 """Starts the services of a web process, and lets its open streams end before the process ends.
 
 ASGI servers differ. One server waits for open streams for ever, one cancels them at once, and one has no lifespan protocol. So this module
-handles the signal that ends the process first: it drains the streams, and then calls the handler of the server.
+handles the signal to end the process before the server does: it drains the streams, and then calls the handler of the server.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def _warm_up() -> None:
     gc.collect()
     gc.freeze()
     # A full collection starts when new objects exceed a quarter of the objects that the last full collection found. This second
-    # call finds nearly no objects, because all others are frozen. So the garbage of ended streams will be collected soon.
+    # call finds nearly no objects, because all others are frozen. So a few new objects are enough to start the next full
+    # collection, and the garbage of ended streams is collected soon.
     gc.collect()
 
 

@@ -58,7 +58,7 @@ class Entity:
     @property
     def cell(self) -> Cell:
         """Return the cell of a table: the name with a link. If the entity has no page, `<kind>:<id>` with a button that copies this
-        text. A deleted entity has a sentence as its note, because the word "Deleted" beside an event could describe the event."""
+        text. The note of a deleted entity is a sentence: beside an event, the single word "Deleted" could mean a deleted event."""
         note = f"This {self.kind} no longer exists." if self.is_deleted else ""
         return Cell(self.text, self.url) if self.url else Cell("", copied=self.root, note=note)
 

@@ -19,7 +19,7 @@ from events.client.failures import Ended, NoStream, Remedy, StreamError, ended_b
 from events.client.parser import BlockTooLarge, Bookmark, Comment, EventStreamParser, Item, Message, Retry
 from events.client.server import Server
 
-# With a connection of more than this many seconds, the subscription makes progress even if no event arrives.
+# A connection that has lasted for more than this many seconds counts as progress, even if no event has arrived.
 _LASTING_SECONDS = 5.0
 
 

@@ -1,6 +1,7 @@
 """The reasons for which a stream ends: each has one of the six codes of the error message, and a text.
 
-Public clients know only these codes, so an expired token or a suspended tenant is a planned close with its own text.
+Public client libraries know only these codes. So the end for an expired token or a suspended tenant has the code of a planned end, and
+differs only in its text.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class GatheredSelect(Generic[Instance]):
         self._names = names
 
     async def first(self, **values: str) -> Instance | None:
-        """Return the row for these values, or None. The row is never read before this call. Raises `Cold`."""
+        """Return the row for these values, or None. A statement that is already running is never used. Raises `Cold`."""
         _opened()
         return await self._gathered.ask(tuple(values[name] for name in self._names))
 

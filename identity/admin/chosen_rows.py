@@ -24,7 +24,7 @@ NAMED = 20
 
 @dataclass(frozen=True)
 class Chosen:
-    """The selected rows: their number, the first names, and the keys that the confirmation submits again."""
+    """The selected rows: their number, the names of the first rows, and the keys that the confirmation submits again."""
 
     count: int
     names: Sequence[str]

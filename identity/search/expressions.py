@@ -15,7 +15,7 @@ SEPARATOR = "\n"
 class IndexedText(Func):
     """The texts of a user in `INDEXED_TEXT`, concatenated in lower case. This is the expression of the trigram index."""
 
-    # Everything except the columns is literal, because PostgreSQL uses the index only for an identical expression.
+    # Everything except the columns is literal, because PostgreSQL uses the index only for the same expression, without parameters.
     arg_joiner = " || E'\\n' || "
     template = "LOWER(E'\\n' || %(expressions)s || E'\\n')"
     output_field = TextField()

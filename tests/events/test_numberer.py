@@ -43,7 +43,8 @@ def test_a_numberer_numbers_every_batch_of_its_pending_tenants_before_it_stops(
     tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(numbering, "BATCH", 5)
-    # The numberer takes one batch of each tenant in turn, and thousands of tenants of other tests have waiting events.
+    # Number only the tenant of this test. Thousands of tenants of other tests have waiting events, and the numberer would take one batch
+    # of each of them before the next batch of this tenant.
     monkeypatch.setattr(numbering, "waiting_tenants", lambda _database: [])
     for number in range(22):
         users.create_user(tenant_id=tenant.pk, connection=database_connection, name=f"user {number}")

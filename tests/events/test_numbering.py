@@ -219,7 +219,8 @@ def test_an_idle_transaction_that_locks_a_log_delays_other_logs_only_briefly(
         database.execute("SELECT 1 FROM events_head WHERE tenant_id = %s FOR UPDATE", [tenant.pk])
         thread.notify(tenant.pk)
         thread.notify(other.pk)
-        # The other log must not wait for the locked log. A database session would wait up to ten seconds for the lock.
+        # The other log must not wait for the locked log. With the usual settings, a database session would wait up to ten seconds for the
+        # lock.
         wait_until(lambda: not Outbox.objects.filter(tenant_id=other.pk).exists(), seconds=5)
         assert Outbox.objects.filter(tenant_id=tenant.pk).exists()
     try:

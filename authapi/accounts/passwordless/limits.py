@@ -1,8 +1,8 @@
 """Rate limits for sending and guessing codes. The limits prevent flooded mailboxes and guessed codes, and do not lock the real user out.
 
-Each IP address has a bucket for each recipient. This bucket refills more slowly than the bucket of the recipient, so an attacker at one IP
-address cannot use up the allowance of the user. A browser in which the user has logged in before has separate buckets. Requests from other
-browsers do not count in these buckets.
+Each recipient has a bucket for the requests of all IP addresses together, and a bucket for each IP address. The bucket for one IP address
+refills more slowly, so an attacker at one IP address cannot use up the allowance of the user. A browser in which the user has logged in
+before has separate buckets. Requests from other browsers do not count in these buckets.
 """
 
 from __future__ import annotations

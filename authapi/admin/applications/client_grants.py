@@ -52,7 +52,8 @@ class ClientGrantForm(ServiceForm):
         required=False,
         choices=_USES,
         label="Tokens for organizations",
-        help_text="Whether the application can request tokens for an organization. Applies only to tokens for the application itself.",
+        help_text="Defines whether the application can request tokens for an organization. Applies only to tokens for the application "
+        "itself.",
     )
     allow_any_organization = forms.BooleanField(
         required=False,

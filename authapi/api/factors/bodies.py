@@ -123,7 +123,7 @@ _MEMBERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def check_members(body: dict[str, Any]) -> None:
-    """Refuse a body that lacks a member required by its type, or that has a member of another type only."""
+    """Refuse a body that lacks a member required by its type, or that has a member which its type does not have."""
     needed, further = _MEMBERS[body["type"]]
     for name in needed:
         if name not in body:

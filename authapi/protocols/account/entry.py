@@ -92,7 +92,7 @@ def answer(http_request: HttpRequest, request: ProtocolRequest, login: CompleteL
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Return to the list of linked accounts if linking failed. Raise every other refusal, because no client waits for an answer."""
+    """Return to the list of linked accounts if linking failed. Raise every other refusal: no client waits for an answer."""
     if not request.state.get("link") or refused.case not in (LegacyCase.LINK_DENIED, LegacyCase.CANNOT_LINK):
         raise refused
     code = _NOT_LINKED if refused.case is LegacyCase.LINK_DENIED else _CANNOT_LINK
@@ -100,7 +100,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Do nothing: the account page is not a participant, because it looks up the session for each request."""
+    """Do nothing: the account page needs no notification, because it looks up the session for each request."""
     return ()
 
 

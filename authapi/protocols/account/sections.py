@@ -178,8 +178,8 @@ def _log_in(request: HttpRequest, host: HostMatch, client: Client, state: dict[s
 def _usable_session(request: HttpRequest, host: HostMatch, client: Client) -> Session | None:
     """Return the session of the browser if this page accepts it.
 
-    The login must use the same rules. If the login accepted a session that this page refuses, the two pages would redirect to each other
-    without end.
+    The login that this page begins must use the same rules. If the login accepted a session that this page refuses, the login and this page
+    would redirect to each other without end.
     """
     session = find_session(tenant_id=host.tenant_id, cookie=read_cookie(request, SESSION))
     if session is None or all(one.pk != session.connection_id for one in client_connections(client)):

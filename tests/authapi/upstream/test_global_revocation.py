@@ -125,7 +125,7 @@ def test_applications_are_notified_that_the_provider_ended_the_session(world: Wo
     assert LogoutNotice.objects.of(world.tenant.pk).get().initiator == "idp-logout"
 
 
-def test_the_body_of_the_draft_and_a_list_of_audiences_are_accepted(world: World) -> None:
+def test_the_body_format_of_the_draft_standard_and_a_list_of_audiences_are_accepted(world: World) -> None:
     named = {"format": "iss_sub", "iss": world.provider.issuer, "sub": "248289"}
     assert world.demand(world.token(aud=["x", world.address]), body={"sub_id": named}).status == 204
     assert world.is_logged_in == (False, False)

@@ -140,7 +140,7 @@ def test_an_empty_answer_is_refused(login: Login) -> None:
     assert refused(login, login.come_back(login.leave(), code=None))[0] == "server_error"
 
 
-# Mix-up.
+# Mix-up attacks: the answer or the discovery document is from another provider than the one that got the request.
 
 
 def test_an_answer_of_another_issuer_is_refused_before_its_code_is_used(login: Login) -> None:

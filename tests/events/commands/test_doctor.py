@@ -134,7 +134,7 @@ def no_heartbeat(wire: Wire) -> None:
 
 def until_the_end(wire: Wire) -> None:
     wire.send(b"HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store, no-transform\r\n\r\n" + OPENING)
-    time.sleep(0.2)  # Without chunks, the client can only separate the two writes by the time between them.
+    time.sleep(0.2)  # Without chunks, only the pause between the two writes shows the client that there are two.
     wire.send(HEARTBEAT)
     wire.hold()
 

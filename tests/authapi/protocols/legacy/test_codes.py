@@ -197,7 +197,7 @@ def test_a_request_can_name_the_kind_of_a_connection_instead_of_its_name(coded: 
     assert coded.exchange(coded.code(), connection="mails").status == 200
 
 
-def test_a_password_of_a_directory_is_not_accepted_as_a_code(coded: Coded) -> None:
+def test_a_code_is_not_accepted_as_the_password_of_a_database_connection(coded: Coded) -> None:
     code = coded.code()
     assert refusal(coded.exchange(code, connection=coded.old.connection.name)) == WRONG
     assert coded.exchange(code).status == 200
@@ -247,6 +247,6 @@ def test_the_refusal_names_a_missing_parameter(coded: Coded, missing: str) -> No
     assert refusal(coded.authenticate("123456", **left_out)) == (400, "invalid_request", f"missing {missing} parameter")
 
 
-def test_a_directory_refuses_codes_and_a_passwordless_connection_refuses_passwords(coded: Coded) -> None:
+def test_a_database_connection_refuses_codes_and_a_passwordless_connection_refuses_passwords(coded: Coded) -> None:
     assert refusal(coded.authenticate("123456", realm=coded.old.connection.name)) == (403, "access_denied", "Unknown or invalid realm")
     assert refusal(coded.old.authenticate(realm="email")) == (403, "access_denied", "Unknown or invalid realm")

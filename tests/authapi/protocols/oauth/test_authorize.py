@@ -334,7 +334,7 @@ def test_a_requested_new_login_keeps_the_session_and_the_sid(login: Login) -> No
     assert (after.pk, after.digest != before.digest, after.authenticated_at > before.authenticated_at) == (before.pk, True, True)
 
 
-def test_a_request_for_a_new_login_requires_another_login_for_a_second_answer(login: Login) -> None:
+def test_a_request_for_a_new_login_that_is_sent_twice_requires_two_logins(login: Login) -> None:
     first = login.ask(prompt="login")
     login.log_in(first)
     again = login.browser.follow(first)
