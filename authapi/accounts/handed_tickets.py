@@ -1,7 +1,8 @@
 """Tickets that applications request and deliver themselves: links that set a password or verify an email address.
 
-These tickets are in the same table as the tickets of mailed links. The row of such a ticket also contains the return URL. The link never
-contains the return URL: otherwise a person who changes the link could decide where the browser is sent after the link was used.
+These tickets are in the same table as the tickets of mailed links. The row of a ticket that an application
+requested also contains the return URL. The link never contains the return URL: otherwise a person who changes the link could decide where
+the browser is sent after the link was used.
 """
 
 from __future__ import annotations

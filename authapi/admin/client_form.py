@@ -148,7 +148,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         choices=METHODS,
         initial=Client.AuthMethod.POST,
         label="Authentication",
-        help_text="How the application authenticates when it requests tokens. Requests that use another method are refused.",
+        help_text="The method with which the application authenticates when it requests tokens. Requests with another method are refused.",
     )
     compliance_level = forms.ChoiceField(
         required=False,

@@ -273,7 +273,7 @@ class InvitationAdmin(ServiceAdmin[Invitation]):
         return self._link_page(request, obj)
 
     def invite(self, request: HttpRequest, organization: Organization, values: dict[str, Any]) -> str:
-        """Invite the user of an email address to an organization, by email."""
+        """Invite an email address to an organization, and send the invitation to this address."""
         role: Role | None = values["role"]
         wanted = NewInvitation(
             inviter_name=actor_of(request),

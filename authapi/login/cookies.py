@@ -46,7 +46,7 @@ def set_cookie(answer: HttpResponse, name: str, value: str, *, seconds: int | No
         max_age=seconds,
         secure=not settings.INSECURE_HTTP,
         httponly=not is_readable,
-        # Browsers require TLS for `None`. On loopback, all ports are the same site.
+        # Browsers require TLS for `None`. Plain http is for loopback, where `Lax` is enough, because all ports are the same site.
         samesite="Lax" if settings.INSECURE_HTTP else "None",
     )
 

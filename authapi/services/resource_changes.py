@@ -57,8 +57,8 @@ def update_shown_api_resource(
 ) -> ApiResource:
     """Do what `update_api_resource` does, with `changes["scopes"]` from a form that showed `shown_scopes`.
 
-    Applies only the differences between the scopes that the form showed and the scopes that the form sent. So scopes that another request
-    has added since the form was opened keep their permissions.
+    Applies only the differences between the scopes that the form showed and the scopes that the form sent. So a scope that
+    another request has added since the form was opened stays in the API, and in the roles, users and grants that have it.
     """
     resource = locked_api_resource(tenant_id=tenant_id, resource_id=resource_id)
     if "scopes" in changes:

@@ -1,4 +1,5 @@
-"""The names of the claims that a connection reads. A test of the connection stores these claims before it stores other claims."""
+"""The names of the claims that a connection reads. A test of the connection stores these claims first, because it stores only a
+limited size."""
 
 from __future__ import annotations
 

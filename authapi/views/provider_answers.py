@@ -114,7 +114,7 @@ def _unasked(request: HttpRequest, host: HostMatch, sent: Mapping[str, str]) -> 
         if initiated is None:
             raise UpstreamFailed(
                 LoginCase.UPSTREAM_UNASKED,
-                "Switch idpinitiated on at the connection to allow such logins, or begin at the application.",
+                "Switch idpinitiated on at the connection to allow such logins, or begin the login at the application.",
             )
         login = _begun(request, host, connection, initiated, sent)
     except RequestRefused as refused:

@@ -27,7 +27,7 @@ class ShapedJSONField(forms.JSONField):
         try:
             found = super().to_python(value)
         except (RecursionError, ValueError) as error:
-            # Python's parser raises other errors on very deep nesting and on numbers with thousands of digits.
+            # If the nesting is very deep or a number has thousands of digits, Python's parser raises another error than for invalid JSON.
             raise ValidationError("This JSON is nested too deeply, or has a number with too many digits.", code="invalid") from error
         if found is None:
             return None if self.is_nullable else self.shape()

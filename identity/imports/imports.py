@@ -118,8 +118,8 @@ def _import_chunk(job: Job, connection: Connection, chunk: JobChunk) -> Counter[
         with transaction.atomic():
             return counts + _write_rows(job, connection, good)
     except (IntegrityError, ValueError):
-        # Another user has a unique value of a row, two rows of the chunk have the same unique value, or an event would be too large. Write
-        # the rows one by one to find the row that fails.
+        # A value that must be unique belongs to another user or to two rows of the chunk, or an event would be too large. Write the rows
+        # one by one to find the row that fails.
         for number, row in good:
             try:
                 with transaction.atomic():

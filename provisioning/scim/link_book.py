@@ -286,7 +286,7 @@ class LinkBook:
             self.own = self._read
         others = [row for row in rows if row not in same]
         self._others = [row for row in others if row.is_open]
-        # Ignore rows that have neither an account nor a doubt: any tenant could create such a row.
+        # Ignore rows that have neither an account nor a doubt: any tenant could create such a row, and so make the key count as shared.
         same_id = [row for row in others if row.user_id == owner.user_id and row.tenant_id != owner.tenant_id]
         self._is_key_shared = any(row.remote_id or row.doubt is not None for row in same_id)
 

@@ -32,7 +32,7 @@ def enable_at_cursor(job: Job) -> str | Pause:
     while superseding.supersede_disabled(stream_id, through=position, limit=_LANES_AT_ONCE):
         pass
     if superseding.is_under_way(stream_id):
-        # An attempt that began before the stream was disabled still runs, with an older profile.
+        # An attempt that began before the stream was disabled still runs, and may write an older profile. Wait until it has ended.
         return Pause(_LOOK_AGAIN_SECONDS)
     streams.enable_stream_at(tenant_id=job.tenant_id, stream_id=stream_id, position=position)
     return f"The stream is enabled at position {position:,}, the head before the first user was read."

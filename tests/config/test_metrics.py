@@ -38,7 +38,7 @@ def _status(*, host: str = "localhost", peer: str = "127.0.0.1", method: str = "
 
 
 @pytest.mark.usefixtures("committed_db")
-def test_hosts_of_the_own_network_can_read_metrics_on_the_platform_host() -> None:
+def test_a_host_of_an_allowed_network_can_read_metrics_on_the_platform_host() -> None:
     assert _status() == 200
     assert _status(method="HEAD") == 200
     assert _status(method="POST") == 405

@@ -83,7 +83,7 @@ def noted_calls(root: Path) -> Iterator[Set[CodeType]]:
 
 
 def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]]:
-    """Yield each outermost function of a module with its name. Also yield the code of the module and of each class outside of functions."""
+    """Yield each outermost function of a module with its name. Also yield the code outside of functions: the module and each class."""
     numbers: dict[str, int] = {}
     own: list[object] = []
     for constant in code.co_consts:

@@ -25,11 +25,12 @@ def is_proven(client: Client, session: Session) -> bool:
 
 
 def wished_contexts(client: Client, user: User) -> tuple[str, ...]:
-    """Return the contexts to request for a recent login: contexts of a second factor if the user can pass one, otherwise no context.
+    """Return the contexts to request if a recent login is required.
 
-    The policies of tenant and client say when a login requires a second factor. With every policy except "never", a sensitive change
-    requires a second factor even if the login did not: an attacker with a stolen password must not remove factors. A factor of the same
-    method as the user's login is not a second factor, because it proves nothing more.
+    These are contexts of a second factor if the user can pass one, otherwise no context. The policies of tenant and client say when a login
+    requires a second factor. With every policy except "never", a sensitive change requires a second factor even if the login did not: an
+    attacker with a stolen password must not remove factors. A factor of the same method as the user's login is not a second factor, because
+    it proves nothing more.
     """
     kinds = factor_settings(user.tenant_id).kinds
     if not kinds or policy_of(client, None) is SecondFactorPolicy.NEVER:

@@ -106,7 +106,7 @@ class OrganizationPolicy(Closed):
     policy = serializers.ChoiceField(choices=SecondFactorPolicy.values, allow_null=True)
 
 
-# For each type: required members, and optional members besides a name.
+# For each type: the required members, and the optional members except `name`, which is optional for every type.
 _MEMBERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     PHONE: (("phone_number",), ("preferred_authentication_method",)),
     EMAIL: (("email",), ()),
@@ -159,10 +159,7 @@ def given_factor(body: dict[str, Any]) -> GivenFactor:
 
 
 def made_key(body: dict[str, Any]) -> NewCredential:
-    """Return the key that a checked body describes.
-
-    The type `NewCredential` is also the type of a key that an authenticator has just created.
-    """
+    """Return the key that a checked body describes, with the same type as a key that an authenticator has just created."""
     try:
         key_id = _urlsafe(body["key_id"])
         public_key = base64.b64decode(body["public_key"].replace("-", "+").replace("_", "/") + "==")

@@ -171,14 +171,14 @@ def test_a_scim_404_on_delete_means_that_the_user_was_already_deleted() -> None:
     assert (ran.result.status, ran.reason) == ("skipped", "already gone")
 
 
-def test_a_failed_delete_succeeds_if_a_lookup_shows_that_the_user_is_deleted() -> None:
+def test_a_delete_that_gets_an_error_counts_as_done_if_a_lookup_finds_no_user() -> None:
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, scim_error(404)), DELETE=scim_error(500))) as server:
         ran = run_event(server.base_url, "user.deleted")
         assert ran.reason == "deleted"
         assert server.lines == ["GET /Users", "DELETE /Users/1", "DELETE /Users/1", "GET /Users", "GET /Users/1"]
 
 
-def test_a_failed_delete_raises_an_error_if_a_read_by_id_still_finds_the_user() -> None:
+def test_a_delete_that_gets_an_error_fails_if_a_read_by_id_still_finds_the_user() -> None:
     there = reply(200, user("1", externalId="database|anna"))
     with misbehaving_server(by_verb(GET=sequence(ANNA_THERE, NOTHING, there), DELETE=scim_error(500))) as server:
         assert run_event(server.base_url, "user.deleted").failed.status == 500
