@@ -1,4 +1,4 @@
-"""Keys and certificates of clients in the admin, and the keys of edges, which are shown once."""
+"""Keys and certificates of clients in the admin, and the secrets of TLS proxies, which are shown once."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_an_invalid_initial_access_token_is_not_created(browser: Browser, tenant
     assert not InitialAccessToken.objects.of(tenant.pk).exists()
 
 
-def test_the_key_of_an_edge_is_shown_only_once_and_not_stored_in_plain_text(browser: Browser, tenant: Tenant) -> None:
+def test_the_secret_of_a_tls_proxy_is_shown_only_once_and_not_stored_in_plain_text(browser: Browser, tenant: Tenant) -> None:
     domain = CustomDomain.objects.of(tenant.pk).get()
     answer = browser.post(reverse("admin:authapi_edgekey_add"), {"domain": domain.pk})
     found = _KEY.search(answer.content.decode())

@@ -93,7 +93,7 @@ def test_a_list_shows_old_rows_with_their_age_and_only_rows_of_its_tenant(paused
     assert "early@example.com" not in foreign
 
 
-def test_the_interface_and_the_stream_show_new_rows_without_the_replica(
+def test_the_management_interface_and_the_stream_show_new_rows_without_the_replica(
     paused: Standby, tenant: Tenant, database_connection: Connection
 ) -> None:
     number_tenant(tenant.pk)

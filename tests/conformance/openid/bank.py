@@ -74,7 +74,7 @@ class Bank:
         return {"client_id": self.client_id, "client_assertion_type": ASSERTION_TYPE, "client_assertion": self.assertion()}
 
     def certificate(self) -> dict[str, str]:
-        """Return the headers of an edge that verified the client's certificate."""
+        """Return the headers of a TLS proxy that verified the client's certificate."""
         return forwarded(self.provider.edge, _certificate(self.key, subject=_subject(self.key)))
 
     def connection(self, method: str, address: str, *, token: str = "", prover: Prover | None = None, **claims: Any) -> dict[str, str]:

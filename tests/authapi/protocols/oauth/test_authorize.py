@@ -425,7 +425,7 @@ def test_submitting_a_form_twice_returns_two_answers(login: Login) -> None:
     assert Session.objects.of(login.tenant.pk).count() == 1
 
 
-def test_an_address_that_was_removed_from_the_client_gets_no_answer(login: Login) -> None:
+def test_a_callback_that_was_removed_from_the_client_gets_no_answer(login: Login) -> None:
     form = login.browser.follow(login.ask())
     set_client(login, redirect_uris="https://app.example.test/other")
     page = login.browser.submit(form, username="ada@example.test", password=PASSWORD)
