@@ -1,4 +1,7 @@
-"""DPoP proofs (RFC 9449, 4.3): parsed strictly and verified with the key in their header. A proof proves only its key. Pure."""
+"""DPoP proofs (RFC 9449, 4.3): parsed strictly and verified with the key in their header. Pure.
+
+A valid proof shows only that its sender has this key.
+"""
 
 from __future__ import annotations
 

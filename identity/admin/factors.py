@@ -23,7 +23,7 @@ class ReasonForm(forms.Form):
     """A form with a reason for the audit log."""
 
     reason = forms.CharField(
-        max_length=300, label="Reason", help_text="Recorded in the audit log, such as a ticket number. The user does not see it."
+        max_length=300, label="Reason", help_text="Recorded in the audit log. You can enter a ticket number. The user does not see it."
     )
 
 

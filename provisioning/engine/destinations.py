@@ -19,7 +19,7 @@ from provisioning.runs.outcomes import Claim
 
 
 class Outcome(Protocol):
-    """The result of a run of a destination that raised no exception."""
+    """The result of a run that raised no exception."""
 
     @property
     def status(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Supersedes waiting deliveries of a disabled stream whose users a synchronization has just written.
+"""Supersedes waiting deliveries of a disabled stream, for users whom a synchronization has just written.
 
 The events of these deliveries are older than the written profiles; without this step, the deliveries would overwrite the profiles once the
 stream is enabled. Locks are taken in the order of the dispatch: first the stream, then its lanes. Lanes with a running attempt are skipped.

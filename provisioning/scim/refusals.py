@@ -30,7 +30,7 @@ class ResourceGone(DataFailure):
 
 
 class RouteMissing(ConfigurationFailure):
-    """The answer is a 404 without a SCIM error body, which says nothing about the resource."""
+    """The answer is a 404 without a SCIM error body. Such an answer says nothing about the resource."""
 
 
 # Statuses with a separate failure class. All other 4xx statuses are `DataFailure`, and all other 5xx statuses are `TransientFailure`.

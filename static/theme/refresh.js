@@ -16,7 +16,7 @@
     };
 
     const again = async () => {
-        // The service is unavailable: keep the current progress and try again at the next interval.
+        // If the service is unavailable, keep the current progress and try again at the next interval.
         if (await refresh().catch(() => true)) setTimeout(again, pause * 1000);
     };
     setTimeout(again, pause * 1000);

@@ -68,8 +68,8 @@ def test_a_commit_wakes_an_idle_numberer_without_another_query_of_the_outbox(com
             numberer._wake.set()
             _wait_for_more_than(before, turns)
         later = turns[len(begin) :]
-    # Each wake causes at most one turn. Permit three more turns: when the test set `_IDLE_SECONDS` to an hour, the thread may have been in
-    # a turn, or in a wait of the usual second.
+    # Each wake causes at most one round of numbering ("turn"). Permit three more rounds: when the test set `_IDLE_SECONDS` to an hour, the
+    # thread may have been in a round, or in a wait of the usual second.
     assert later.count("turn") <= 23
     assert later.count("query") <= 1
 

@@ -41,7 +41,7 @@ class CanaryFate:
 
     @property
     def written(self) -> list[float]:
-        """Return the measured times in milliseconds, shortest first."""
+        """Return the times from the request of the canary to its write by each stream, in milliseconds, shortest first."""
         return sorted(arrival.elapsed_ms for arrival in self.arrivals if arrival.elapsed_ms is not None)
 
     @property
@@ -84,7 +84,7 @@ class SentCanaries:
 
 
 def measure_canary(*, tenant_id: str, client_id: str, source: str, event_type: str | None = None) -> CanaryFate:
-    """Send a canary to the client's open streams and wait up to two seconds until it is written. Blocks, so call it in a thread."""
+    """Send a canary to the client's open streams. Wait at most two seconds until all have written it. Blocks, so call it in a thread."""
     event_id, _ = send_canary(tenant_id=tenant_id, client_id=client_id, source=source, event_type=event_type)
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
