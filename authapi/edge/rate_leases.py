@@ -1,8 +1,8 @@
 """Reserves places in a rate window in advance for this process, so that most requests need no call to Redis.
 
 A place is a number: the n-th request of its window. Redis gives each number to only one process, so all processes together never exceed the
-limit. Reserved places that are not used are lost when the window ends. Leases therefore grow only while a process is busy, and shrink as
-the window fills.
+limit. Reserved places that are not used are lost when the window ends. Therefore a process reserves more places at once only while it is
+busy, and fewer places as the window fills.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ class LinkBook:
         """Tell whether another user or tenant is linked to the account.
 
         A link of another user is ignored if the account has a key that was never sent through this link: then the id was reassigned, or two
-        workspaces of the server use the same ids. A different creation time is not sufficient, because some servers return a new time in
-        each answer. An earlier 404 is not sufficient, because the account may exist again.
+        workspaces of the server use the same ids. A different creation time is no reason to ignore the link, because some servers return a
+        new time in each answer. Nor is an earlier 404, because the account may exist again.
         """
         return any(
             other.remote_id == resource["id"] and not self._is_kin(other) and not _has_other_key(other, resource) for other in self._others
@@ -155,7 +155,7 @@ class LinkBook:
         return any(other.user_id == owner.user_id and other.tenant_id != owner.tenant_id for other in self._others)
 
     def shows_creation(self, other_than: str) -> bool:
-        """Tell whether the server has ever returned a different creation time, so that its creation times distinguish accounts."""
+        """Tell whether the server has ever returned a different creation time. If it has, its creation times distinguish accounts."""
         return self._rows is not None and self._rows.shows_creation(other_than)
 
     def created(self, resource: Mapping[str, Any], *, user_name: str, key: str) -> None:
