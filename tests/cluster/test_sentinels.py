@@ -106,7 +106,7 @@ def test_everything_continues_with_the_new_master(
         delivering(world, tenant, tmp_path, DELIVERY_SWEEP_SECONDS=str(_SWEEP_SECONDS)) as deliveries,
         world.writers(tenant, 2, think=0.05, variables={"DELIVERY_NUDGES_ENABLED": "1"}) as writers,
     ):
-        # Each connection of a reader is a request that the rate limit counts.
+        # Each connection of a reader is a request that the rate limit counts, so `rates_are_counted` finds keys.
         following.add(*(Follower(f"restless {number}", tenant, lambda: web.address, cut_bytes=5_000) for number in range(2)))
         following.add(*(Follower(f"steady {number}", tenant, lambda: web.address) for number in range(2)))
         eventually(lambda: all(follower.sessions for follower in following.followers), seconds=60)
