@@ -246,8 +246,7 @@ class ClientForm(ExchangeFields, ServiceForm):
         required=False,
         choices=[("", "Policy of the tenant"), *SecondFactorPolicy.choices],
         label="Two-step verification",
-        help_text="The cases in which users need a second factor to log in to this application. An organization may require it in more "
-        "cases, but not in fewer.",
+        help_text="The cases in which users need a second factor to log in to this application. An organization can only add cases.",
     )
     organization_usage = forms.ChoiceField(
         required=False,

@@ -113,8 +113,8 @@ def test_the_login_page_of_a_remembered_account_offers_codes_and_fills_in_the_ad
     page = with_password.ask(prompt="login")
     assert typed_fields(page) == ["password"]
     asked = with_password.followed(with_password.browser.send("GET", address_of(page, "Log in with a code by email")))
-    # The remembered account belongs to a database connection, not to the connection for codes. So the page still asks for the email address,
-    # and fills in the address of the account.
+    # The remembered account belongs to a database connection, not to the connection for codes. So the page still asks for the email
+    # address, and fills in the address of the account.
     assert typed_fields(asked) == ["email"]
     assert f'value="{ADA}"' in asked.text
     assert typed_fields(with_password.followed(with_password.browser.send("GET", address_of(asked, "Log in another way")))) == ["password"]
