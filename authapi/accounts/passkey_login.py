@@ -1,4 +1,4 @@
-"""Login with a passkey alone: finds the user by the passkey, locks the row of the user, checks the answer, and writes the sign-in log.
+"""Login with only a passkey: finds the user by the passkey, locks the row of the user, checks the answer, and writes the sign-in log.
 
 The passkey identifies the user, so the user types no name. A client without the passkey learns nothing about accounts. A wrong answer gets
 the same refusal as an unknown passkey. An account is looked up only after its passkey was found.

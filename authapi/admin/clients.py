@@ -113,7 +113,7 @@ class ClientAdmin(RowPagesAdmin[Client], ServiceAdmin[Client]):
                 "Create new secret",
                 lambda _request, row: (
                     f"The next page shows a new secret of {row}. The old secret and all access tokens for APIs become invalid at once, and "
-                    "its open streams close."
+                    "the open streams of the client close."
                 ),
                 self._rotate,
                 is_offered=lambda row: has_secret(row) and row.revoked_at is None,
@@ -380,7 +380,7 @@ def _key_algorithm(client: Client) -> str:
 
 
 def _certificate_base(tenant_id: str) -> str:
-    """Return the base URL of the first custom domain whose edge requests certificates; empty if the tenant has no such domain."""
+    """Return the base URL of the first custom domain whose TLS proxy requests certificates; empty if there is no such domain."""
     edges = EdgeKey.objects.of(tenant_id).filter(domain__verified_at__isnull=False).order_by("created_at", "pk")
     host = edges.values_list("domain__host", flat=True).first()
     return f"{scheme()}://mtls.{host}/" if host else ""

@@ -292,7 +292,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
         return badge("Access control on", "good") if row.settings.get("enforce_policies") else badge("Access control off", "quiet")
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
-        # The header of every page shows the tenant of an account that sees one tenant. Other accounts see the tenant in this form.
+        # If an account sees only one tenant, the header of every page shows this tenant. Other accounts see the tenant in this form.
         kept_first = [] if obj is None else ["id", *([] if self.is_bound(request) else ["tenant"])]
         # If the account may not change APIs, Django shows the stored value of a field, which is JSON.
         is_shown = obj is not None and not self.has_change_permission(request, obj)

@@ -132,7 +132,7 @@ class SamlForm(ShowsValues, forms.Form):
         "Metadata, groups, roles and data about logins are not sent in this way. They need a line.",
     )
     mapUnknownClaimsAsIs = _switch(  # noqa: N815
-        "Send fields without a line under their own names", "If this is off, the prefix below is added to each of these names."
+        "Keep the names of fields that have no line above", "If this is off, the prefix below is added to each of these names."
     )
     claimsPrefix = _text("Prefix for fields without a line", "If this is empty, urn:svc:claims: is used.")  # noqa: N815
     createUpnClaim = _switch("Send a UPN", "The user principal name: the email address or, without one, the user id.")  # noqa: N815

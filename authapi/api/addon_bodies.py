@@ -19,7 +19,8 @@ _LONGEST_CERTIFICATES = 65_536
 _MOST_MAPPINGS = 100
 _MOST_ADDRESSES = 50
 _MOST_PROBES = 20
-# 30 days. An assertion is used immediately, but some service providers end their session when the assertion expires.
+# 30 days. An assertion is used immediately. But some service providers end their session when the assertion expires, so an assertion may
+# be valid for long.
 _LONGEST_LIFETIME = 2_592_000
 _NO_PRIVATE_KEY = RegexValidator(r"PRIVATE KEY", "This is a private key: send the certificate", inverse_match=True)
 _WEB_ADDRESS = RegexValidator(r"\Ahttps?://[^\s/?#@\\]+([/?][^\s#\\]*)?\Z", "Object didn't pass validation for format url")

@@ -101,7 +101,8 @@ _FAPI_2: Rules = (
 )
 
 LEVELS: dict[str, Rules] = {
-    # Clients without a level also get the hash of the state (`s_hash`): a client that does not check this claim ignores it.
+    # Clients without a level also get the hash of the state (`s_hash`). This harms no client: a client that does not check this claim
+    # ignores it.
     NONE: (STATE_HASH,),
     "fapi1_adv_pkj_par": (PRIVATE_KEY_JWT, PS256_KEYS, *_FAPI_1),
     "fapi1_adv_mtls_par": (MUTUAL_TLS, *_FAPI_1),

@@ -21,7 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "policy": SecondFactorPolicy.ON_REQUEST.value,
     "remembers_browsers": True,
     "remembered_days": 30,
-    # Connections have their own setting (`authapi.factors.passkey_options`).
+    # Each connection has its own setting for passkeys, too (`authapi.factors.passkey_options`).
     "passkeys": False,
     # Whether a page offers to create a passkey after a login with a password.
     "offers_passkeys": True,

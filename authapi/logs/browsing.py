@@ -64,7 +64,7 @@ class LogPage:
 
 
 def read_place(text: str, *, is_newer: bool) -> Place | None:
-    """Return the place that a text from a URL names. None for an invalid text."""
+    """Read a place from its text in a URL. Return None for an invalid text."""
     moment, _, key = text.partition(".")
     if not (moment.isascii() and moment.isdigit() and len(moment) < 18 and 0 < len(key) <= 32 and key.isascii() and key.isprintable()):
         return None

@@ -1,4 +1,4 @@
-"""Sessions of end users: the login of a browser at one tenant, and the clients that took part."""
+"""Sessions of end users: the login of a browser at one tenant, and the clients that got a response in the session."""
 
 from __future__ import annotations
 

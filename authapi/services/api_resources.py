@@ -25,7 +25,7 @@ FACTORS_SCOPES = {
 }
 _SHORTEST_SECRET = 16
 TOO_MANY_SCOPES = f"An API has at most {MAX_SCOPES} permissions."
-_SECRET_NEEDED = f"HS256 needs a secret of {_SHORTEST_SECRET} characters or more that is not a key."
+_SECRET_NEEDED = f"HS256 needs a secret of {_SHORTEST_SECRET} characters or more. The secret must not be a key in PEM."
 
 
 class TenantHasNoDomain(RuntimeError):

@@ -75,7 +75,7 @@ def guarded(application: Application) -> Application:
                 return _refuse_insecure(application, scope, receive, send)
             scope["scheme"] = "https"
         elif not _arrived_on_loopback(scope):
-            refusal = Refused(403, "INSECURE_HTTP=1 serves loopback addresses alone; bind to 127.0.0.1 or serve TLS.")
+            refusal = Refused(403, "INSECURE_HTTP=1 serves only loopback addresses; bind to 127.0.0.1 or serve TLS.")
             return answer(send, refusal, head_only=scope["method"] == "HEAD", path=scope["path"])
         return application(scope, receive, send)
 

@@ -127,7 +127,7 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except ssl.SSLCertVerificationError as error:
-        raise Untrusted(f"the certificate does not verify: {error.verify_message}") from error
+        raise Untrusted(f"the certificate cannot be verified: {error.verify_message}") from error
     except TimeoutError as error:
         raise Unreachable(f"{what}: no data arrived in time") from error
     except (OSError, http.client.HTTPException) as error:

@@ -30,7 +30,7 @@ class Unreachable(StreamError):
 
 
 class Untrusted(StreamError):
-    """The server's certificate does not verify, or the client would send a secret in plain text or an invalid header."""
+    """The server's certificate cannot be verified, or the client would send a secret in plain text or an invalid header."""
 
     remedy = Remedy.STOP
 

@@ -1,7 +1,8 @@
 """Moves events from the outbox to the log with dense positions, after commit and under a lock on the tenant's row of `Head`.
 
-Event ids are assigned at insertion but become visible in commit order, so a reader that continues after an id would miss an event that
-commits late. Positions are assigned only to committed events, one transaction per tenant at a time, so a reader misses no event.
+Event ids are assigned at insertion but become visible in commit order, so a reader that continues after an id would miss an event with a
+lower id that commits later. Positions are assigned only to committed events, one transaction per tenant at a time, so a reader misses no
+event.
 """
 
 from __future__ import annotations

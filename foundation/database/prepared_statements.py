@@ -90,6 +90,7 @@ class Line:
             answer = await self._answer
         except BaseException:
             # A canceled call leaves a partial answer on the connection. After an error, the server may have to parse the statement again.
+            # A new connection has neither problem.
             self.end()
             raise
         finally:
@@ -128,8 +129,8 @@ class Line:
         try:
             self._pgconn.consume_input()
             if self._answer is None:
-                # A server that closes an idle connection sends a message first, and one call reads only the message. So read again, to
-                # notice that the connection is closed.
+                # A server that closes an idle connection first sends a message. The first `consume_input` reads only this message. So read
+                # again, to notice that the connection is closed.
                 self._pgconn.consume_input()
             while self._answer is not None and not self._answer.done() and not self._pgconn.is_busy():
                 self._take(self._answer, self._pgconn.get_result())
@@ -201,8 +202,8 @@ class LinePool(AsyncConnectionPool[Handle]):
     async def worker(cls, q: AQueue[MaintenanceTask]) -> None:
         """Run the tasks of the queue until this task is canceled.
 
-        psycopg's worker treats a cancellation as a failure of its connection and continues. If an event loop closes before its pool, for
-        example because a second signal stops the server, it would wait for the worker forever.
+        psycopg's worker treats a cancellation as a failure of its connection and continues. So an event loop that closes before its pool,
+        for example because a second signal stops the server, would wait for this worker forever.
         """
         await super().worker(cast(AQueue[MaintenanceTask], _UntilCanceled(q)))
 

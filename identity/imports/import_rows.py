@@ -108,7 +108,7 @@ def _factor(name: str, factor: Any) -> RowProblem | None:
     member, check = _FACTORS[kind]
     inner = factor[kind]
     if not isinstance(inner, dict) or set(inner) != {member}:
-        return RowProblem("OBJECT_REQUIRED", f"An object with {member} alone is expected.", f"{name}.{kind}")
+        return RowProblem("OBJECT_REQUIRED", f"An object with only {member} is expected.", f"{name}.{kind}")
     return check(f"{name}.{kind}.{member}", inner[member])
 
 

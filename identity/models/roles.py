@@ -46,7 +46,7 @@ class Role(DeletedInParts, TenantOwned):
 
 
 class UserRole(TenantOwned):
-    """A role of a user in the whole tenant. It has no event type."""
+    """A role of a user in the whole tenant. The assignment records no event."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="user_roles")
     role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="user_roles")

@@ -71,7 +71,8 @@ class User(RecordedModel):
             models.Index(fields=["connection", "created_at", "id"], name="identity_user_by_connection"),
             # Searches by the end of an address, such as its domain: the reversed address in lower case.
             models.Index(F("tenant"), OpClass(Reverse(Lower("email")), name="text_pattern_ops"), name="identity_user_by_email_end"),
-            # Searches by the last login, and the list of the latest logins. Because of this index, a login updates every index of the row.
+            # Searches by the last login, and the list of the latest logins. A login changes an indexed column, so PostgreSQL adds an
+            # entry to every index that contains the row.
             models.Index(F("tenant"), F("last_login").desc(nulls_last=True), F("id").desc(), name="identity_user_by_last_login"),
             # Searches by a phone number, or for users who have a phone number. Most users have none and are not in the index.
             models.Index(fields=["tenant", "phone_number"], name="identity_user_by_phone", condition=models.Q(phone_number__gt="")),

@@ -24,8 +24,8 @@ VALUES (%(delivery)s, %(tenant)s, %(number)s, %(trigger)s, %(started_at)s, %(dur
 )
 # One statement, because it runs for every delivery. The statement locks the lane. If the claim no longer owns the lane, the statement
 # writes only the account link, which says what has happened at the destination. Unless the event was skipped, the statement also resets the
-# breaker's count of failures: the destination has accepted a write. With the condition on the tenant, every index that contains the id is
-# as fast as the primary key (see `lane_rows`).
+# breaker's count of failures: the destination has accepted a write. The planner may use another index than the primary key. With the
+# condition on the tenant, every index that contains the id is as fast as the primary key (see `lane_rows`).
 _SETTLE = f"""
 WITH lane AS (
     SELECT id FROM provisioning_lane WHERE id = %(lane)s AND token = %(token)s AND lease_until > clock_timestamp() FOR UPDATE

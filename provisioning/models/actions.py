@@ -160,7 +160,10 @@ class Trial(models.Model):
 
 
 class Pace(models.Model):
-    """The token bucket of an action, stored as two times: the time at which the bucket is full again, and the end of the reserved turns."""
+    """The token bucket of an action, stored as two times.
+
+    `full_at` is the time at which the bucket is full again. `promised_until` is the latest time to which a delivery was put off.
+    """
 
     action = models.OneToOneField(Action, on_delete=models.CASCADE, primary_key=True, related_name="pace")
     full_at = models.DateTimeField(help_text="Time at which the bucket is full again if no token is taken.")

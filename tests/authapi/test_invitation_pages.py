@@ -286,7 +286,7 @@ def test_the_tab_links_to_the_page_that_can_show_the_invitation_link(browser: Br
     assert f'href="{reverse(ADD)}?organization={acme.pk}"' in shown
 
 
-def test_the_tab_has_the_acts_of_open_invitations_and_each_act_returns_to_the_tab(
+def test_the_tab_has_the_buttons_of_open_invitations_and_each_button_returns_to_the_tab(
     browser: Browser, client: Client, acme: Organization
 ) -> None:
     row, ended = open_invitation(client, acme), open_invitation(client, acme, revoked_at=timezone.now())

@@ -109,7 +109,7 @@ def test_a_factor_is_removed_with_a_reason_and_its_number_is_never_shown_in_full
     assert NUMBER not in repr(entry.__dict__)
 
 
-def test_a_reset_removes_every_factor_but_passkeys_only_on_request(browser: Browser, tenant: Tenant, ada: User) -> None:
+def test_a_reset_removes_passkeys_only_on_request_and_all_other_factors_always(browser: Browser, tenant: Tenant, ada: User) -> None:
     for kind in ("totp", "recovery-code", "passkey"):
         EnrolledFactorFactory.create(user=ada, kind=kind)
     RememberedBrowserFactory.create(tenant_id=tenant.pk, user=ada)

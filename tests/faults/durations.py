@@ -1,6 +1,6 @@
 """The durations of the longer fault tests on an idle machine, in seconds. A duration includes the time of the fixtures.
 
-A run with a time limit starts only tests that fit into it.
+A run with a time limit starts only tests that can end before the limit.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def test_users_and_clients_notice_only_a_pause(tenant: Tenant, elsewhere: World,
         names = ["ada", *(f"name {number}" for number in range(COUNT))]
         assert [*seen, *rest, *last] == [*names, "waits", "after the move"]
 
-        # The waiting events are delivered once, and the dead letter is not among them. Afterwards, the dead letter is redelivered.
+        # The two waiting events are delivered once. The event of the dead letter is delivered only after its redelivery.
         recorder.taken.clear()
         dispatch.dispatch_tenant(tenant.pk)
         delivering.deliver_lane(stream.pk, key)

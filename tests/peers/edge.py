@@ -57,7 +57,7 @@ class Authority:
 
 @dataclass(frozen=True)
 class Edge:
-    """The host and port of the service at the edge. A program must be configured to resolve the host to this machine."""
+    """The host and port at which nginx serves the service. A program must be configured to resolve the host to this machine."""
 
     host: str
     port: int
@@ -70,7 +70,7 @@ class Edge:
 
 @contextmanager
 def edge(tenant: Tenant, directory: Path) -> Iterator[Edge]:
-    """Serve the tenant at its host, and at the host with the prefix `mtls.`, for which the edge requests client certificates."""
+    """Serve the tenant at its host, and at the host with the prefix `mtls.`, for which nginx requests client certificates."""
     authority, host = Authority(directory), host_of(tenant).host
     chain, key = authority.issue("server", host, f"mtls.{host}")
     served = ServerCertificate(chain, key, authority.file)

@@ -77,7 +77,7 @@ def keep_code(row: PasswordlessCode, *, length: int, seconds: int, has_code: boo
 
 
 def matching_code(scope: Scope, code: str) -> PasswordlessCode | None:
-    """Return the row with this code. Return None for a wrong code, and count a failure on every valid row. Lock the scope first."""
+    """Return the row with this code. For a wrong code, count a failure on every valid row and return None. Lock the scope first."""
     counting = list(_counting(scope, timezone.now())[:_COUNTING])
     # Compare with every row, or with a dummy if no row exists. So the time reveals neither which row matches nor whether a row exists.
     found = [row for row in counting if len(code) <= _LONGEST_CODE and vault.digest_matches(_said(row, code), row.code_digest)]

@@ -40,7 +40,8 @@ from identity.services.users import locked_user
 PATH = PAGES[Step.PASSKEY]
 CREDENTIAL = "credential"
 SCRIPT = "theme/factor_keys.js"
-# Purpose of the offer's challenge. Because of it, an answer to the challenge of a login or of an enrollment is not valid for the offer.
+# Purpose of the offer's challenge. Challenges of a login or of an enrollment have other purposes, so their answers are not valid for the
+# offer.
 _PURPOSE = "passkey"
 _LATER, _NEVER = "later", "never"
 

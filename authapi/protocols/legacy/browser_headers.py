@@ -44,7 +44,8 @@ def browser_cookie(request: LegacyRequest) -> tuple[str, dict[str, str]]:
 def allowed_origin(request: LegacyRequest, client: Client) -> str:
     """Return the origin of the requesting page if it is registered for the client. Raises `RequestRefused`.
 
-    For a client without registered origins, no origin is allowed, because scripts call these endpoints with cookies.
+    For a client without registered origins, `is_origin_allowed` accepts every origin. This function refuses every origin of such a client,
+    because scripts call these endpoints with cookies.
     """
     origin = request.origin
     if not origin:

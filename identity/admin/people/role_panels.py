@@ -1,4 +1,4 @@
-"""Tables on the page of a role: the users and groups that have it, with forms that add them."""
+"""Tables on the page of a role: the users and groups that have the role, with forms that assign it to others."""
 
 from __future__ import annotations
 

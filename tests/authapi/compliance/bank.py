@@ -55,7 +55,7 @@ class Bank:
 
     @property
     def tls(self) -> dict[str, str]:
-        """Return the headers that the edge adds to a request with the certificate of the bank."""
+        """Return the headers that the TLS proxy adds to a request that the bank sends with its certificate."""
         return forwarded(self.edge, self.certificate)
 
     def set(self, **columns: Any) -> None:

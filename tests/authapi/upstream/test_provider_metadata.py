@@ -95,7 +95,7 @@ def test_the_error_for_an_unavailable_document_explains_why(tenant: Tenant, publ
     assert login.go().status_code == 502
     assert problem in kept(tenant).problem
     assert problem in SignIn.objects.of(tenant.pk).filter(is_success=False).latest("created_at").description
-    # After a failed fetch, the service waits before it fetches again. So many logins cause only one request.
+    # After a failed fetch, the service waits before it fetches again. Until then, further logins cause no request.
     assert login.go().status_code == 502
     assert published.count == 1
 

@@ -49,7 +49,7 @@ def test_an_endpoint_is_accepted_if_the_packages_are_installed(monkeypatch: pyte
     assert endpoint == "https://collector.example/v1/traces"
 
 
-def test_an_endpoint_without_the_packages_prevents_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_prevents_the_start_if_the_packages_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     # Simulate that the packages are not installed.
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)
     with pytest.raises(ImproperlyConfigured, match=r"tracing\.lock"):

@@ -3,7 +3,8 @@
 "use strict";
 
 const { randomUUID } = require("node:crypto");
-// Use Express 4. In Express 5, each read of `request.query` creates a new object, so SCIMMY would always return the first page.
+// Use Express 4. In Express 5, each read of `request.query` creates a new object. So the numbers that SCIMMY writes into this object would
+// be lost, and SCIMMY would always return the first page.
 const express = require("express");
 const SCIMMY = require("scimmy").default;
 const { SCIMMYRouters } = require("scimmy-routers");

@@ -146,7 +146,9 @@ def test_a_later_redelivery_without_the_current_profile_sends_the_recorded_event
     assert "given_name" not in destination.taken[0][1]
 
 
-def test_an_event_without_a_user_or_a_profile_cannot_be_rebuilt(destination: Destination, stream: EventStream, user: User) -> None:
+def test_the_current_profile_cannot_be_sent_for_a_deleted_user_or_for_a_deletion(
+    destination: Destination, stream: EventStream, user: User
+) -> None:
     destination.refused = {"user.created", "user.deleted"}
     deliver(stream, user)
     delete_user(tenant_id=stream.tenant_id, user_id=user.user_id)
