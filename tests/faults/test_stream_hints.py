@@ -50,7 +50,6 @@ def test_without_hints_no_event_is_lost_and_polling_limits_the_delay(world: Worl
     hinted = latencies(following.followers, {position: moment for position, moment in recorded.items() if position <= told})
     polled = latencies(following.followers, {position: moment for position, moment in recorded.items() if position > refused_after})
     assert max(polled) < _POLL_SECONDS + _SLACK_SECONDS
-    # The first events with a hint were replayed from the log, which takes longer. So compare medians, because most events were not
-    # replayed.
+    # The first events with a hint were replayed from the log, which takes longer. Most events were not replayed, so compare medians.
     assert statistics.median(hinted) < statistics.median(polled)
     assert_holds(world.history(tenant, [writers], following.readers))

@@ -87,7 +87,8 @@ def take_back(own: OwnAct, user: User, *, client_id: str) -> bool:
     for consent in consents:
         withdraw_consent(consent)
     if consents:
-        # This also revokes the client's refresh tokens for APIs without a consent, for example because the consent was withdrawn earlier.
+        # This also revokes the client's refresh tokens for APIs for which no consent is stored. For example, a consent may have been
+        # withdrawn earlier.
         revoke_refresh_tokens(tenant_id=user.tenant_id, user_id=user.pk, client_id=client_id)
         own.record("Withdrew the consents to an application", client=client_id)
     return bool(consents)

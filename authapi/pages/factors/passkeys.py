@@ -183,7 +183,7 @@ def _added(visit: _Visit, answer: str, name: str) -> None:
     def add() -> None:
         held, session = locked_user(tenant_id=user.tenant_id, user_id=user.user_id), visit.session
         alive = Session.objects.of(session.tenant_id).filter(pk=session.pk, digest=session.digest, idle_expires_at__gt=timezone.now())
-        # The offer is checked again with the user locked, so that only one of two concurrent windows adds a passkey.
+        # The offer is checked again while the row of the user is locked, so that only one of two concurrent windows adds a passkey.
         if held.blocked or not alive.exists() or not visit.login.situation().offers_passkey:
             raise _Over
         add_key(tenant_id=user.tenant_id, user_id=user.user_id, kind=PASSKEY, made=made, relying_party=party.id, name=name)
