@@ -75,7 +75,7 @@ def _end(
 
 
 def _client(host: HostMatch, ticket: EmailTicket) -> Client | None:
-    """Return the client that the ticket names, otherwise the client that requested the mail with the ticket."""
+    """Return the client that is named in the ticket, otherwise the client that requested the mail with the ticket."""
     asked = ticket.job.parameters if ticket.job is not None else {}
     client_id = ticket.parameters.get("client_id") or asked.get("client_id")
     return Client.objects.of(host.tenant_id).filter(client_id=client_id).first() if client_id else None

@@ -22,7 +22,7 @@ from authapi.pages.tenant_page import opened_login, tenant_page
 from identity.hosts import HostMatch
 from identity.models import Organization
 
-# The maximum number of organizations that the page lists. A user with more organizations can type the name of one.
+# The page lists at most this number of organizations. A user with more organizations can type the name of one.
 _SHOWN = 100
 _LONGEST_NAME = 64
 

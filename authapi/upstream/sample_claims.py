@@ -90,7 +90,7 @@ def left_out_of(test: ConnectionTest) -> list[str]:
 
 
 def sample_of(connection: Connection) -> dict[str, Any]:
-    """Return sample claims for the protocol of the connection, with a value for each claim that the attribute map names."""
+    """Return sample claims for the protocol of the connection, with a value for each claim in the attribute map."""
     options = connection.options
     if speaks_assertions(connection):
         return {NAME_ID: _SUBJECT, NAME_ID_FORMAT: "", ATTRIBUTES: {**_ASSERTION, **_attributes(_map_in(options, "fieldsMap"))}}
@@ -108,7 +108,7 @@ def speaks_assertions(connection: Connection) -> bool:
 
 
 def keeps_claims(connection: Connection) -> bool:
-    """Tell whether a test stores the claims as the provider sent them. A test that reads the profile with `calls` stores mapped claims."""
+    """Tell whether a test stores the claims as the provider sent them. If it reads the profile with `calls`, it stores mapped claims."""
     return speaks_assertions(connection) or not rules_of(connection).row.calls
 
 

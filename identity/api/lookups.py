@@ -1,4 +1,4 @@
-"""Find the row that a path names. Clients compare the error texts of this module, so the texts must not change."""
+"""Find the row whose id or name is in a path. Clients compare the error texts of this module, so the texts must not change."""
 
 from __future__ import annotations
 

@@ -163,8 +163,8 @@ class ScimClient(AccountLookup):
         return written
 
     def _proven(self, person: Person) -> Match | None:
-        """Return the resource that the key or a link proves to be this user. A user name alone proves nothing, because another person may
-        have the same name."""
+        """Return the account of this user if the key or a link proves whose account it is. A user name alone proves nothing, because
+        another person may have the same name."""
         try:
             found = self.find(person)
         except ForeignAccount:

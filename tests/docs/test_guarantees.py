@@ -1,4 +1,4 @@
-"""Each promise of the guarantees names tests and mutants that exist."""
+"""Each promise in the guarantees refers to tests and mutants that exist."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class MemoryLinks:
     newest: int = 0
 
     def at(self, position: int, *, tenant_id: str = "acme", action_id: str = "action") -> MemoryRun:
-        """Return the links that the run for the event at `position` reads."""
+        """Return the links that a run reads if its event is at `position`."""
         self.newest = max(self.newest, position)
         return MemoryRun(self, tenant_id, action_id, position)
 

@@ -124,7 +124,7 @@ def refusal_of_repeated(repeated: frozenset[str], client: ClientFacts, *, has_au
 
 
 def _check_channel(request: AuthorizationCall) -> None:
-    """Refuse a request that was not pushed or not signed, if its client or tenant requires this."""
+    """Refuse a request that was not pushed or not signed, although its client or tenant requires it."""
     if request.client.requires_push and not request.is_pushed:
         raise RequestRefused(OAuthCase.PUSH_REQUIRED)
     if request.client.requires_signature and not request.is_signed:

@@ -335,7 +335,7 @@ MUTANTS = (
         at="foundation.tenancy:TenantManager.of",
         old="using=self._db",
         new='using="replica"',
-        rule="Only the modules that `tests/architecture/test_replica.py` lists read from the database replica.",
+        rule="Only modules in the list of `tests/architecture/test_replica.py` read from the database replica.",
         tests=("tests/architecture/test_replica.py",),
     ),
     Mutant(
