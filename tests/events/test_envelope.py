@@ -47,7 +47,7 @@ def test_the_envelope_has_exactly_these_bytes() -> None:
     )
 
 
-def test_the_members_for_tenant_stream_and_purpose_have_the_prefix() -> None:
+def test_the_members_for_tenant_and_stream_and_purpose_have_the_prefix() -> None:
     envelope = orjson.loads(_encoded(prefix="a0", purpose="test"))
     assert (envelope["a0tenant"], envelope["a0stream"], envelope["a0purpose"]) == ("acme", OURS, "test")
     assert not [name for name in envelope if name.startswith("x0")]

@@ -88,7 +88,7 @@ def request_key(tenant: Tenant, client_id: str) -> str:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
 
 
-def test_openid_client_logs_in_on_devices_exchanges_tokens_introspects_them_and_registers(world: World, tmp_path: Path) -> None:
+def test_openid_client_can_use_the_device_flow_and_token_exchange_and_introspection_and_registration(world: World, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not (PLACE / "node_modules" / "openid-client").exists():
         pytest.skip("openid-client is not installed: make test-peers")
@@ -106,7 +106,7 @@ def test_openid_client_logs_in_on_devices_exchanges_tokens_introspects_them_and_
     }
 
 
-def test_authlib_pushes_requests_logs_in_on_devices_exchanges_tokens_and_registers(world: World, tmp_path: Path) -> None:
+def test_authlib_can_use_pushed_requests_and_the_device_flow_and_token_exchange_and_registration(world: World, tmp_path: Path) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python clients are not installed: make test-peers")

@@ -157,6 +157,6 @@ def test_the_allowed_clock_difference_is_limited() -> None:
     ],
     ids=str,
 )
-def test_a_token_for_another_client_login_or_time_is_refused(changes: dict[str, Any]) -> None:
+def test_a_token_for_another_client_or_another_login_or_another_time_is_refused(changes: dict[str, Any]) -> None:
     assert verify(signed(), public(RSA))["sub"] == "s"
     assert is_refused(signed(**changes), public(RSA))

@@ -44,7 +44,7 @@ def request(path: str, *, status: int | None = 200) -> list[Any]:
     return sent
 
 
-def test_a_request_is_counted_with_its_kind_status_and_duration() -> None:
+def test_a_request_is_counted_with_its_kind_and_its_status_and_its_duration() -> None:
     before = value("http_requests_total", kind="token", status="401"), value("http_request_seconds_count", kind="token")
 
     sent = request("/oauth/token", status=401)

@@ -157,7 +157,7 @@ def test_the_log_of_a_stopped_tenant_is_not_pruned(tenant: Tenant) -> None:
     assert len(retention.due_logs(tenant.pk)) == 1
 
 
-def test_a_stop_reports_events_without_a_position_and_unrecorded_changes(tenant: Tenant) -> None:
+def test_a_stop_reports_unrecorded_changes_and_events_without_a_position(tenant: Tenant) -> None:
     make_user(connection=make_connection(tenant_id=tenant.pk))
     Mark.objects.create(table_name="t", row_key="1", document_key="1", document_table="t", tenant_id=tenant.pk)
     stopped = stopping.stop(tenant.pk)

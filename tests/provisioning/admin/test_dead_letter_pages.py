@@ -185,7 +185,7 @@ def test_a_forced_redelivery_is_refused_without_its_permission(
 # Other tenants
 
 
-def test_exports_jobs_and_kinds_of_failure_of_another_tenant_are_not_found(
+def test_exports_and_jobs_and_kinds_of_failure_of_another_tenant_are_not_found(
     browser: Client, stream: EventStream, recorder: Recorder
 ) -> None:
     other = new_tenant("other")

@@ -242,7 +242,7 @@ def test_a_browser_without_a_session_is_redirected_immediately(client: Client, b
     assert answer["Location"] == REPLY
 
 
-def test_a_cleanup_page_of_an_unknown_logout_is_an_error(browser: Browser) -> None:
+def test_the_cleanup_page_of_an_unknown_logout_answers_400(browser: Browser) -> None:
     assert browser.get("/u/wsfed/cleanup", {"state": "x" * 43}).status_code == 400
 
 
