@@ -61,7 +61,7 @@ test-cluster: peers ## Run the tests on clusters of PostgreSQL and Redis whose s
 	@$(PY) -m pytest -q tests/cluster --durations=10
 	@CONFORMANCE_SERVERS=pgbouncer $(PY) -m pytest -q -m "not deep" tests/conformance -k pgbouncer
 
-test-cluster-core: peers ## Run the shortest tests on clusters: kill of the primary, kill behind Sentinel, poolers
+test-cluster-core: peers ## Run the shortest tests on clusters: kill of the PostgreSQL primary, kill of the Redis master, poolers
 	@$(PY) -m pytest -n 3 -q -m core tests/cluster --durations=10
 
 test-mutants: dev ## Plant named faults in a copy of the source and check that tests fail: ONLY='events-*', OPTIONS=--help

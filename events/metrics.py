@@ -57,7 +57,7 @@ WRITE_BLOCKED = Histogram(
 BUFFER_BYTES = Gauge("sse_buffer_bytes", "Bytes of the frames in memory, for all streams.", registry=REGISTRY, multiprocess_mode="livesum")
 PAGE_READS = Counter("sse_page_reads", "Pages of the log that were read for streams that were behind.", registry=REGISTRY)
 PAGE_CACHE_HITS = Counter("sse_page_cache_hits", "Requests for a log page that another stream had read or was reading.", registry=REGISTRY)
-HINTS_MISSED = Counter("hint_missed", "Times that polling found new log entries before a hint arrived.", registry=REGISTRY)
+HINTS_MISSED = Counter("hint_missed", "Number of times that polling found new log entries before a hint arrived.", registry=REGISTRY)
 LEASES_RECLAIMED = Counter("lease_reclaimed", "Connection slots that were freed because their process had died.", registry=REGISTRY)
 LOOP_LAG = Histogram(
     "event_loop_lag_seconds",

@@ -23,7 +23,7 @@ PROVISIONING = DatabaseFigures(
         ),
         Figure(
             "provisioning_oldest_due_lane_age_seconds",
-            "How long the oldest due lane has been due.",
+            "Seconds since the oldest due lane became due.",
             "SELECT max(extract(epoch FROM clock_timestamp() - due.not_before))"
             f" FROM events_eventstream s CROSS JOIN LATERAL ({_DUE} LIMIT 1) due WHERE {_DELIVERS}",
         ),

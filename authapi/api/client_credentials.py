@@ -94,7 +94,7 @@ class SingleClientCredentialEndpoint(Endpoint):
         ),
         "destroy": Operation(
             "delete_client_credential",
-            "Delete a key or certificate if it exists; a credential in use is refused",
+            "Delete a key or certificate if it exists; for a credential in use, the request is refused",
             ("delete:client_credentials",),
             204,
             refuses=(403, 404),

@@ -124,7 +124,7 @@ LISTS = (
     EmptyList("hooks", "hooks", "hooks", "hooks", _NO_CODE),
     EmptyList("actions/modules", "action_modules", "actions", "modules", _NO_CODE, Form.OBJECT),
     EmptyList("log-streams", "log_streams", "log_streams", "log_streams", "Read logs at /logs. They are not streamed.", Form.ARRAY),
-    EmptyList("network-acls", "network_acls", "network_acls", "network_acls", "The operator controls network access at the edge."),
+    EmptyList("network-acls", "network_acls", "network_acls", "network_acls", "The operator controls network access outside the service."),
     EmptyList("forms", "forms", "forms", "forms", _NO_FORMS),
     EmptyList("flows", "flows", "flows", "flows", _NO_FORMS),
     EmptyList("flows/vault/connections", "flow_vault_connections", "flows_vault_connections", "connections", _NO_FORMS),

@@ -105,7 +105,7 @@ GRANT_PARAMETERS = (
     Parameter("audience", TEXT, "Grants for one API."),
     Parameter("allow_any_organization", SWITCH, "True: only grants that apply in every organization. False: only the other grants."),
     Parameter("subject_type", _SUBJECT, "Only grants for clients, or only grants for users."),
-    Parameter("default_for", TEXT, "Default grants. The result is always empty."),
+    Parameter("default_for", TEXT, "Only default grants. No grant is a default, so the result is always empty."),
 )
 ORGANIZATION_GRANT_PARAMETERS = (
     *LIST_FORMS,

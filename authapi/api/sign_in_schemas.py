@@ -156,7 +156,7 @@ LOG_PARAMETERS = (
     Parameter(
         "take",
         {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
-        "Lines per response. Selects the checkpoint form, which ignores `sort` and `q`.",
+        "Lines per response. Selects pages by checkpoint, which ignore `sort` and `q`.",
     ),
     Parameter("q", {**TEXT, "maxLength": 1024}, 'Query, such as `type:fp AND date:[2026-01-01 TO *]` or `user_name:"ada@example.com"`.'),
     Parameter("search", {**TEXT, "maxLength": 1024}, "Another name of `q`."),

@@ -37,7 +37,7 @@ class CibaRequest(Issued):
     expires = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True, help_text="When the client got its tokens.")
     initial_ip = models.GenericIPAddressField(null=True, blank=True)
-    initial_country = models.CharField(max_length=2, blank=True, help_text="Country of the sender as reported by the edge, ISO 3166-1.")
+    initial_country = models.CharField(max_length=2, blank=True, help_text="Country of the sender, as reported by the proxy; ISO 3166-1.")
     approved_ip = models.GenericIPAddressField(null=True, blank=True, help_text="IP address of the browser in which the user answered.")
 
     class Meta(UnrecordedOwned.Meta):

@@ -30,7 +30,7 @@ class ClientCredential(UnrecordedOwned):
     algorithm = models.CharField(max_length=16, blank=True)
     public_jwk = models.JSONField(null=True, blank=True)
     thumbprint = models.CharField(max_length=64, blank=True, help_text="base64url(SHA-256) of the certificate (RFC 8705, 3.1).")
-    subject_dn = models.CharField(max_length=2048, blank=True, help_text="One component per line.")
+    subject_dn = models.CharField(max_length=2048, blank=True, help_text="The subject of the certificate, one component per line.")
     expires_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

@@ -88,7 +88,7 @@ class RefreshToken(Issued, AbstractRefreshToken):  # type: ignore[misc]
     sid = models.CharField(max_length=32, blank=True)
     is_rotating = models.BooleanField(default=True)
     is_rotated = models.BooleanField(
-        default=False, help_text="Replaced by a newer token. If this token is used again, the newer token is revoked, too."
+        default=False, help_text="A newer token has replaced this token. If this token is used again, the newer token is revoked, too."
     )
     sealed_successor = models.TextField(
         blank=True,
@@ -147,7 +147,7 @@ class DeviceGrant(Issued, AbstractDeviceGrant):  # type: ignore[misc]
     created = models.DateTimeField(auto_now_add=True)
     used_at = models.DateTimeField(null=True, blank=True, help_text="When the device got its tokens.")
     initial_ip = models.GenericIPAddressField(null=True, blank=True)
-    initial_country = models.CharField(max_length=2, blank=True, help_text="Country of the device as reported by the edge, ISO 3166-1.")
+    initial_country = models.CharField(max_length=2, blank=True, help_text="Country of the device, as reported by the proxy; ISO 3166-1.")
     initial_user_agent = models.CharField(max_length=500, blank=True)
     approved_ip = models.GenericIPAddressField(null=True, blank=True, help_text="IP address of the browser in which the user answered.")
 

@@ -70,7 +70,7 @@ class FactorTransaction(UnrecordedOwned):
     key = models.CharField(
         max_length=64, blank=True, editable=False, help_text="Thumbprint of the DPoP key of the first request (RFC 9449)."
     )
-    may_enroll = models.BooleanField(help_text="Whether the user had no factor at the start, so that the login may enroll one.")
+    may_enroll = models.BooleanField(help_text="The user had no factor at the start. The login may then enroll one.")
     ip = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()

@@ -33,7 +33,7 @@ class PasswordlessCode(UnrecordedOwned):
     failures = models.PositiveSmallIntegerField(default=0, help_text="Wrong codes entered while this code was valid.")
     created_at = models.DateTimeField(auto_now_add=True)
     code_expires_at = models.DateTimeField()
-    expires_at = models.DateTimeField(help_text="When the code and the link expire.")
+    expires_at = models.DateTimeField(help_text="Time at which the code and the link expire.")
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta(UnrecordedOwned.Meta):

@@ -33,12 +33,14 @@ class ApiResource(UnrecordedOwned):
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_TOKEN_SECONDS)],
-        help_text="Seconds. Empty: the platform's default.",
+        help_text="In seconds. If this is empty, the default of the platform applies.",
     )
     token_dialect = models.CharField(max_length=32, choices=Dialect, default=Dialect.ACCESS_TOKEN)
     sealed_signing_secret = models.TextField(blank=True, default="", editable=False, help_text="Secret for tokens signed with HS256.")
-    settings = models.JSONField(default=dict, blank=True, help_text="Requirements for users' tokens, by their names in the management API.")
-    is_system = models.BooleanField(default=False, editable=False, help_text="Whether this API is the management interface of the service.")
+    settings = models.JSONField(
+        default=dict, blank=True, help_text="Requirements for tokens of users, under their names in the management API."
+    )
+    is_system = models.BooleanField(default=False, editable=False, help_text="This API is the management interface of the service.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -97,7 +99,7 @@ class ClientGrant(UnrecordedOwned):
     allows_all_scopes = models.BooleanField(
         default=False, help_text="Allows every scope of the API, including scopes that are added later."
     )
-    settings = models.JSONField(default=dict, blank=True, help_text="Use in organizations, by the names in the management API.")
+    settings = models.JSONField(default=dict, blank=True, help_text="Settings for organizations, under their names in the management API.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

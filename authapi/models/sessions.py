@@ -36,7 +36,7 @@ class Session(UnrecordedOwned):
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     connection = models.ForeignKey("identity.Connection", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)
-    is_persistent = models.BooleanField(default=True, help_text="Whether the session cookie survives closing the browser.")
+    is_persistent = models.BooleanField(default=True, help_text="The session stays open after the browser is closed.")
     authenticated_at = models.DateTimeField(help_text="When the user last entered a password or another proof (auth_time in tokens).")
     methods = models.JSONField(default=list, help_text='A list of {"name", "timestamp"}: the authentication methods.')
     organization = models.ForeignKey("identity.Organization", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
@@ -54,7 +54,7 @@ class Session(UnrecordedOwned):
         blank=True,
         default="",
         db_default="",
-        help_text="Country of the browser at the last login as reported by the edge, ISO 3166-1.",
+        help_text="Country of the browser at the last login, as reported by the proxy; ISO 3166-1.",
     )
     metadata = models.JSONField(default=dict, blank=True)
     sealed_upstream = models.TextField(blank=True, editable=False, help_text="Data for the logout at the upstream provider, encrypted.")

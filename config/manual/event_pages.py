@@ -45,7 +45,7 @@ the offset.
 {"type": "error", "error": {"code": "connection_timeout", "message": "...", "offset": "<cursor>"}}
 ```
 
-`offset-only` advances the offset over filtered events. The error codes are listed in
+`offset-only` advances the offset over events that the filter excludes. The error codes are listed in
 [error codes](../errors.md#inside-a-stream)."""
 
 

@@ -23,7 +23,7 @@ method, path and name in the Python library, and states how this service support
 - **addition**: the operation exists only in this service, and in no library.
 
 An operation that is refused or planned answers 404 with the usual body and `operation_not_supported` in `errorCode`, if the token is
-valid. A path that no row of this page lists answers 404 without a code."""
+valid. For a path that is in no row of this page, the answer is 404 without a code."""
 
 
 def upstream_page() -> str:

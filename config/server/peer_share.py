@@ -26,7 +26,7 @@ LARGEST_SHARE = 0.9
 _FEWEST = 1000
 _SHARE = Gauge(
     "request_peer_share",
-    "Share of the requests of a minute that came from one peer without a trusted client address; 0 with fewer than a thousand requests.",
+    "Share of the requests of a minute that one peer sent without a trusted client address; 0 with fewer than a thousand requests.",
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )

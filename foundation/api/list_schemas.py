@@ -16,7 +16,7 @@ def take_form(largest: int = 100) -> tuple[Parameter, ...]:
     size: Schema = {"type": "integer", "minimum": 1, "maximum": largest, "default": 50}
     return (
         Parameter("from", {"type": "string"}, "The value of `next` in the previous response."),
-        Parameter("take", size, "Maximum number of items. Selects the checkpoint form, in which `from` requests the next items."),
+        Parameter("take", size, "Maximum number of items. Selects pages by checkpoint: `from` requests the next items."),
         *PROJECTION,
     )
 

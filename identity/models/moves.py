@@ -17,7 +17,7 @@ class TenantMove(models.Model):
     direction = models.CharField(max_length=3, choices=Direction)
     archive_id = models.UUIDField(null=True, help_text="The archive of the import, or the verified archive of the export.")
     earlier_status = models.CharField(max_length=16, help_text="The status that the tenant gets back.")
-    offsets = models.JSONField(default=dict, help_text="By table: the number that the import adds to the primary keys.")
+    offsets = models.JSONField(default=dict, help_text="For each table: the number that the import adds to the primary keys.")
     parts_done = models.PositiveIntegerField(default=0, help_text="Number of parts of the archive whose rows are imported.")
     is_verified = models.BooleanField(default=False, help_text="Counts and digests of all tables match.")
     receipt_digest = models.CharField(max_length=64, default="", help_text="Digest of the receipt that the other installation prints.")

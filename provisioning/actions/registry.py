@@ -40,7 +40,7 @@ def entry_point(*, template: str, path: str) -> EntryPoint:
     except (ImportError, AttributeError) as error:
         raise EntryPointRefused(f"{dotted!r} is not installed.") from error
     # Compare the module that defines the class, because a class that the named module only imports is not an entry point.
-    if not isinstance(named, type) or not named.__module__.startswith(PACKAGE):
+    if not isinstance(named, type) or not f"{named.__module__}.".startswith(f"{PACKAGE}."):
         raise EntryPointRefused(f"{dotted!r} is not an action class.")
     for name in ENTRY_POINTS:
         if callable(getattr(named, name, None)):

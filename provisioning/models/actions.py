@@ -167,7 +167,7 @@ class Pace(models.Model):
 
     action = models.OneToOneField(Action, on_delete=models.CASCADE, primary_key=True, related_name="pace")
     full_at = models.DateTimeField(help_text="Time at which the bucket is full again if no token is taken.")
-    promised_until = models.DateTimeField(help_text="Deliveries that were put off run again before this time.")
+    promised_until = models.DateTimeField(help_text="The latest time to which a delivery was put off.")
 
     def __str__(self) -> str:
         return f"{self.action_id}: {self.full_at}"

@@ -34,9 +34,13 @@ class SynchronizationRow(models.Model):
     outcome = models.CharField(max_length=16, choices=Outcome)
     user_id = models.CharField(max_length=400, help_text="The id of the user, or the correlation key of an account that has no user.")
     scim_id = models.CharField(max_length=512, blank=True)
-    reason = models.TextField(blank=True, help_text="Why the user was skipped or failed; secrets are masked.")
+    reason = models.TextField(blank=True, help_text="The reason why the user was skipped or failed. Secrets are masked.")
     error_class = models.CharField(max_length=32, blank=True)
-    differences = models.JSONField(default=list, blank=True, help_text="Path, value here, value there; values are masked unless requested.")
+    differences = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="The path, the value here and the value on the server. Values are masked unless they were requested.",
+    )
     recorded_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -67,7 +71,7 @@ class DeletionGuard(models.Model):
     window_seconds = models.PositiveIntegerField(default=3600)
     window_began_at = models.DateTimeField(db_default=Now())
     counted = models.PositiveIntegerField(default=0, help_text="Deletions of users that became deliveries in this period.")
-    staged_since = models.DateTimeField(null=True, blank=True, help_text="Since when the deletions wait for approval.")
+    staged_since = models.DateTimeField(null=True, blank=True, help_text="Time since which the deletions wait for approval.")
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(window_seconds__gt=0), name="provisioning_deletionguard_window")]

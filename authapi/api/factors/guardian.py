@@ -78,10 +78,10 @@ class GuardianPoliciesEndpoint(Endpoint):
     """The policy for second factors in the words of upstream: `all-applications`, `confidence-score`, or an empty list."""
 
     operations: ClassVar[dict[str, Operation]] = {
-        "list": Operation("list_guardian_policies", "Read when logins require a second factor", _READ_POLICY, 200, POLICY_LIST),
+        "list": Operation("list_guardian_policies", "Read the policy for second factors", _READ_POLICY, 200, POLICY_LIST),
         "update": Operation(
             "set_guardian_policies",
-            "Change when logins require a second factor; the strictest policy of the list applies",
+            "Change the policy for second factors; the strictest policy of the list applies",
             _CHANGE_POLICY,
             200,
             POLICY_LIST,

@@ -14,7 +14,7 @@ from identity.models.staff import canonical_email
 class Command(BaseCommand):
     help = (
         "Remove all second factors and recovery codes from a staff account and end its sessions. The password alone is then enough to "
-        "log in. Before you run it, verify the identity of the requester over another channel. The audit log records the reset."
+        "log in. Before you run the command, verify the identity of the requester over another channel. The audit log records the reset."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
