@@ -113,7 +113,7 @@ class LoginTicketAdmin(ReadOnlyAdmin[LoginTicket]):
     sortable_by = ()
     ordering = ("-pk",)
     fields = ("tenant", "client", "user", "connection", "origin", "created_at", "expires_at")
-    empty_text = "No login tickets of legacy clients in use."
+    empty_text = "No open login tickets of legacy clients."
 
 
 class PasswordlessCodeAdmin(ReadOnlyAdmin[PasswordlessCode]):

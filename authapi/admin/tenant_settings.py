@@ -196,7 +196,7 @@ class TenantSettingsForm(AttackFields):
         min_value=1,
         max_value=100,
         label="Failures before a block",
-        help_text="After this number of failed logins in a row, the response below follows. If you increase the number, all blocks end.",
+        help_text="Number of failed logins in a row that cause the response selected below. If you increase the number, all blocks end.",
     )
     mode = forms.ChoiceField(choices=[(mode, _MODE_NAMES[mode]) for mode in MODES], label="How failed logins are counted")
     shields = forms.MultipleChoiceField(

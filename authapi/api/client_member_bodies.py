@@ -75,7 +75,7 @@ class Active(Closed):
 
 
 class EncryptionKey(Closed):
-    """The public key of a partner. The key is not used for encryption: the add-on `samlp` has its own certificate."""
+    """The public key of a partner, which is only stored. Assertions are encrypted with the certificate of the add-on `samlp`."""
 
     pub = Text(required=False, max_length=_LONGEST_KEY, allow_blank=True, validators=[_NO_PRIVATE_KEY])
     cert = Text(required=False, max_length=_LONGEST_KEY, allow_blank=True, validators=[_NO_PRIVATE_KEY])

@@ -38,7 +38,7 @@ class Row:
 
     def __str__(self) -> str:
         spent = ", ".join(f"{account} {value:.3f} ms" for account, value in self.processor.items())
-        return f"{self.name}: {spent}; ours {self.processor_ratio:.2f} of it; {self.rate:,.0f}/s, ours {self.rate_ratio:.2f} of it"
+        return f"{self.name}: {spent}; {self.rate:,.0f}/s; our ratios {self.processor_ratio:.2f} and {self.rate_ratio:.2f}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _table(figures: Figures, connections: int) -> str:
         lines += [_line(row, databases) for row in figures.rows[scenario]]
     if figures.verification:
         first, again = figures.verification.values()
-        lines += ["", f"Checking a token costs `/events` {first:,.0f} µs when it is seen first, and {again:,.0f} µs afterwards."]
+        lines += ["", f"To check a token, `/events` needs {first:,.0f} µs the first time, and {again:,.0f} µs each later time."]
     return "\n".join(lines)
 
 

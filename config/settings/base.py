@@ -30,9 +30,7 @@ DEBUG = False
 ALLOWED_HOSTS = ["*"]
 PLATFORM_HOST = env.text("PLATFORM_HOST", "localhost", "Host of the admin, the API browser and the metrics.")
 LOCALHOST_TENANT = env.text("LOCALHOST_TENANT", "", "Id of the tenant that answers on localhost and loopback addresses.")
-INSECURE_HTTP = env.flag(
-    "INSECURE_HTTP", default=False, effect="Serve plain http on loopback addresses; requests to other addresses get 403."
-)
+INSECURE_HTTP = env.flag("INSECURE_HTTP", default=False, effect="Serve plain http on loopback addresses; elsewhere, answer 403.")
 COUNTRY_HEADER = env.text(
     "COUNTRY_HEADER", "", "Header in which a proxy passes the country of the caller, such as CF-IPCountry. Empty: countries are unknown."
 )

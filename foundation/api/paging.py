@@ -178,8 +178,8 @@ def _taken(rows: QuerySet[Any], query: QueryDict, listing: Listing, render: Rend
 
 def _after(rows: QuerySet[Any], checkpoint: _Checkpoint) -> QuerySet[Any]:
     moment, key = checkpoint.created_at, checkpoint.key
-    # The second condition (`lte` or `gte`) is a range of the index. The first condition drops the rows with exactly this time that an
-    # earlier page contained.
+    # The second condition (`lte` or `gte`) is a range of the index. It includes all rows with the time of the checkpoint. The first
+    # condition drops those of them that an earlier page contained.
     if checkpoint.is_descending:
         return rows.filter(Q(created_at__lt=moment) | Q(pk__lt=key), created_at__lte=moment)
     return rows.filter(Q(created_at__gt=moment) | Q(pk__gt=key), created_at__gte=moment)

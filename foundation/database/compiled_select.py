@@ -23,7 +23,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 @dataclass(frozen=True)
 class _Plan:
-    """A query compiled by Django: its SQL, its values with placeholders, and the conversion of a row to instances."""
+    """A query compiled by Django: its SQL, its parameters (markers stand for values of a call), and the conversion of a row to instances."""
 
     sql: str
     values: tuple[Any, ...]

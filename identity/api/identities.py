@@ -47,8 +47,8 @@ class IdentityEndpoint(Endpoint):
         self._require_user(id)
         primary = users.unlink_identity(tenant_id=self.tenant_id, user_id=id, provider=provider, identifier=user_id)
         left = _identities(primary)
-        # A user document has the profile of the primary identity only while another identity is linked. Client programs expect the profile
-        # in this response even if no other identity is linked any more, so add it.
+        # In a user document, the entry of the primary identity has `profileData` only while another identity is linked. Client programs
+        # expect `profileData` in this response even if no other identity is linked any more, so add it.
         return Response([{**left[0], "profileData": profile_data(primary)}, *left[1:]])
 
     def _require_user(self, user_id: str) -> None:

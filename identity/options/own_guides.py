@@ -64,7 +64,7 @@ OWN_GUIDES: Mapping[str, Guide] = {
             OptionField(
                 "authentication_methods.passkey.enabled",
                 "Passkeys",
-                "Users can log in with a passkey, too. Passkeys must also be on under Two-step verification and passkeys.",
+                "Users can log in with a passkey, too, if passkeys are also on in “Two-step verification and passkeys”.",
                 kind="switch",
             ),
             _NO_SIGN_UPS,

@@ -9,7 +9,8 @@ running delivery. Three rules limit the side effects of a claim in advance:
    destination while another process is idle. A claim that must not run is given back, and its attempt is not counted.
 2. Claim in advance only while a first attempt runs. Claim only a delivery that has had no attempt yet and may have more than one
    attempt. So a delivery that crashes its worker costs one other delivery at most one attempt, and never its last attempt.
-3. Settle only plain successes with a script. Failures, holds and redeliveries are written synchronously, with no script pending.
+3. Use the database script only to settle plain successes. Failures, holds and redeliveries are written synchronously, without a pending
+   script.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ class Examiner:
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason=OUTSIDE)
 
     def withdraw(self, document: dict[str, Any], position: int) -> Finding:
-        """Delete the account of a user who was deleted during the write: if the deletion was delivered before the write, the write has
-        created the account again.
+        """Delete the account of a user who was deleted meanwhile. If the stream deleted the account before this synchronization wrote it,
+        the write has created the account again.
         """
         self.delete(self._remote.person(document), str(document["user_id"]), position)
         return Finding(Outcome.SKIPPED, str(document["user_id"]), reason="deleted meanwhile")
@@ -151,7 +151,7 @@ class Examiner:
         return match if match is not None and match.proof != "userName" else None
 
     def _trusted(self, client: ScimClient, person: Person, document: dict[str, Any]) -> Resource | None:
-        """Return the one account without a key that the match rule assigns to this user."""
+        """Return the one account that the match rule assigns to this user and that has no key (`externalId`) yet."""
         rule = self._rule
         value = rule.value_of(document) if rule else ""
         if (

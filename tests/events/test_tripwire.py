@@ -44,7 +44,7 @@ def run_sql(statement: str, *parameters: str | int) -> None:
         cursor.execute(statement, parameters)
 
 
-def test_bulk_writes_of_recorded_rows_are_refused(tenant: Tenant, user: User) -> None:
+def test_updates_and_deletions_without_instances_of_recorded_rows_are_refused(tenant: Tenant, user: User) -> None:
     rows = User.objects.of(tenant.pk)
     with pytest.raises(BulkWriteRefused):
         rows.update(name="x")
@@ -56,7 +56,7 @@ def test_bulk_writes_of_recorded_rows_are_refused(tenant: Tenant, user: User) ->
         rows._raw_delete("default")
 
 
-def test_bulk_writes_that_identify_their_rows_are_recorded(tenant: Tenant, user: User, database_connection: Connection) -> None:
+def test_bulk_writes_of_instances_are_recorded(tenant: Tenant, user: User, database_connection: Connection) -> None:
     made = User.objects.of(tenant.pk).bulk_create(
         [User(tenant=tenant, connection=database_connection, user_id=f"database|{index}", name=f"user {index}") for index in range(3)]
     )

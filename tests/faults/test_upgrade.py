@@ -22,7 +22,7 @@ from tests.faults.world import Seeded, World
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(1500)]
 
 # The commit from which the test upgrades. Newer migrations add tables, and add columns to the tables of users and of log heads.
-# After a change of a table that takes two versions ("docs/how-to/upgrade.md"), choose a commit of the first of these versions.
+# Some changes of tables are made in two versions ("docs/how-to/upgrade.md"). After such a change, choose a commit of the first version.
 EARLIER = "1f68092a57d1ffc69536793c2fb80adbcccbcb49"
 FOLLOWERS = 12
 KEYS, ROUNDS = 12, 20

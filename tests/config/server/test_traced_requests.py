@@ -86,7 +86,7 @@ def test_only_a_server_error_is_a_failed_request(received: Collector, status: in
     assert only_span(received).is_failed is is_failed
 
 
-def test_a_span_only_links_to_the_trace_of_a_proxy_that_the_setting_does_not_list(received: Collector, settings: LazySettings) -> None:
+def test_a_span_does_not_continue_the_trace_of_a_proxy_that_the_setting_does_not_list(received: Collector, settings: LazySettings) -> None:
     settings.TRUSTED_PROXIES = ["192.0.2.0/24"]
     request(headers=[HEADER])
     span = only_span(received)
