@@ -23,7 +23,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 @dataclass(frozen=True)
 class _Plan:
-    """A query compiled by Django: its SQL, its parameters (markers stand for values of a call), and the conversion of a row to instances."""
+    """A query compiled by Django: its SQL, its parameters (markers stand for the values of a call), and the conversion of a row."""
 
     sql: str
     values: tuple[Any, ...]

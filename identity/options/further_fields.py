@@ -151,9 +151,7 @@ DATABASE_FURTHER = (
     ),
     OptionField("passkey_options.local_enrollment_enabled", "Local passkeys", _STORED, kind="switch", default=True, is_further=True),
     OptionField("mfa.active", "Second factors of the connection", _STORED_MFA, kind="switch", default=True, is_further=True),
-    OptionField(
-        "mfa.return_enroll_settings", "Return settings of second factors", _STORED, kind="switch", default=True, is_further=True
-    ),
+    OptionField("mfa.return_enroll_settings", "Return settings of second factors", _STORED, kind="switch", default=True, is_further=True),
     OptionField("validation.username.min", "Shortest username", "Characters. Default: 1.", kind="number", bounds=(1, 128), is_further=True),
     OptionField("validation.username.max", "Longest username", "Characters. Default: 15.", kind="number", bounds=(1, 128), is_further=True),
 )
