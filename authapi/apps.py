@@ -7,12 +7,11 @@ class AuthapiConfig(AppConfig):
     verbose_name = "Authentication"
 
     def ready(self) -> None:
-        from django.db.models.signals import post_delete, pre_delete  # noqa: PLC0415  (models are not loaded before)
+        from django.db.models.signals import post_delete  # noqa: PLC0415  (models are not loaded before)
 
         from authapi.accounts.account_changes import end_what_rested_on_it, end_with_identity  # noqa: PLC0415  (models are not loaded before)
         from authapi.accounts.password_changes import end_what_it_began  # noqa: PLC0415  (models are not loaded before)
         from authapi.login.protocol import register  # noqa: PLC0415  (models are not loaded before)
-        from authapi.login.sessions import end_with_user  # noqa: PLC0415  (models are not loaded before)
         from authapi.looks.mails import mail_looks  # noqa: PLC0415  (models are not loaded before)
         from authapi.protocols import PROTOCOLS  # noqa: PLC0415  (models are not loaded before)
         from authapi.services.administrative_log import note_work  # noqa: PLC0415  (models are not loaded before)
@@ -33,7 +32,7 @@ class AuthapiConfig(AppConfig):
         cover("authapi", are_credentials=True)
         tenant_looks.fill(mail_looks)
         self._judge_connections()
-        pre_delete.connect(end_with_user, sender="identity.User", dispatch_uid="authapi.end_with_user")
+        self._end_sessions_of_deleted_users()
         post_delete.connect(end_with_identity, sender="identity.LinkedIdentity", dispatch_uid="authapi.end_with_identity")
         password_changed.connect(end_what_it_began, dispatch_uid="authapi")
         account_changed.connect(end_what_rested_on_it, dispatch_uid="authapi")
@@ -48,6 +47,17 @@ class AuthapiConfig(AppConfig):
         from authapi import carried_tables  # noqa: PLC0415  (models are loaded only now)
 
         carried_tables.declare()
+
+    @staticmethod
+    def _end_sessions_of_deleted_users() -> None:
+        from django.db.models.signals import pre_delete  # noqa: PLC0415  (models are loaded only now)
+
+        from authapi.login.sessions import end_with_user, end_with_users  # noqa: PLC0415  (models are loaded only now)
+        from foundation.hooks import rows_leave  # noqa: PLC0415  (models are loaded only now)
+        from identity.models import User  # noqa: PLC0415  (models are loaded only now)
+
+        pre_delete.connect(end_with_user, sender=User, dispatch_uid="authapi.end_with_user")
+        rows_leave.connect(end_with_users, sender=User, dispatch_uid="authapi.end_with_users")
 
     @staticmethod
     def _tell_of_addresses() -> None:

@@ -14,6 +14,9 @@ from django.dispatch import Signal
 # Managers that write several rows in one statement send this signal, inside the transaction. `sender` is the model, `keys` are the keys of
 # the rows.
 rows_changed = Signal()
+# Sent when a query set is deleted, inside the transaction and before its rows are deleted. `sender` is the model, `rows` are the rows.
+# A receiver can prepare the deletion of many rows with few statements; Django's `pre_delete` is sent for each row afterwards.
+rows_leave = Signal()
 # Sent with `job_id` after the commit that created the job. A receiver can notify a worker; otherwise the sweep finds the job.
 job_waits = Signal()
 # Sent after a commit that leaves work, with `task` (the name of a Celery task) and `arguments` (texts). Receivers may lose the task.

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from django.db import models, transaction
 
 from foundation.database.transactions import lock_rows
-from foundation.hooks import bulk_writes, rows_changed
+from foundation.hooks import bulk_writes, rows_changed, rows_leave
 
 Row = TypeVar("Row", bound=models.Model, covariant=True)
 
@@ -90,6 +90,7 @@ class GuardedQuerySet(models.QuerySet[Row]):
         """Delete row by row with signals, after locking the roots of the rows' documents."""
         with transaction.atomic(using=self.db, savepoint=False):
             _lock_roots(self)
+            rows_leave.send(sender=self.model, rows=tuple(self))
             return super().delete()
 
     def _raw_delete(self, using: str | None) -> int:

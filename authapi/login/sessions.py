@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from authapi.edge.addresses import stored_address
@@ -194,9 +195,22 @@ def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str
     return len(sessions)
 
 
-def end_with_user(sender: type[User], instance: User, **_: Any) -> None:
+def end_with_user(sender: type[User], instance: User, origin: Any = None, **_: Any) -> None:
     """End the sessions of a user in the transaction that deletes the user. A cascade would notify no participant."""
+    if isinstance(origin, QuerySet) and origin.model is User:
+        # `end_with_users` has ended the sessions of all users of this query set.
+        return
     end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=Initiator.ACCOUNT_DELETED)
+
+
+def end_with_users(sender: type[User], rows: Iterable[User], **_: Any) -> None:
+    """End the sessions of users that are deleted together, with one query per tenant that finds the sessions."""
+    users: dict[str, list[int]] = {}
+    for user in rows:
+        users.setdefault(user.tenant_id, []).append(user.pk)
+    for tenant_id, keys in users.items():
+        for session in Session.objects.of(tenant_id).filter(user__in=keys).order_by("pk"):
+            end_session(session, reason=Initiator.ACCOUNT_DELETED)
 
 
 def end_expired_sessions() -> int:

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.db import connection as database
+from django.db import transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from authapi import tasks, tenant_settings
@@ -14,6 +17,7 @@ from authapi.login.sessions import begin_session, end_session, end_sessions_of, 
 from authapi.models import LogoutNotice, RefreshToken, Session, SessionClient, TenantSettings
 from identity.models import Connection, Tenant, User
 from identity.services.connections import create_connection
+from identity.services.relations import delete_users
 from identity.services.tenants import create_tenant
 from identity.services.users import create_user, delete_user, link_users, unlink_identity, update_user
 from tests.factories.sign_in import people, person, session_of, web_client
@@ -217,6 +221,21 @@ def test_a_deleted_user_is_logged_out_everywhere_and_the_clients_are_notified(us
     assert find_session(tenant_id=tenant.pk, cookie=cookie) is None
     (notice,) = LogoutNotice.objects.of(tenant.pk)
     assert (notice.sid, notice.subject, notice.initiator) == (session.pk, user.user_id, "account-deleted")
+
+
+def test_users_who_are_deleted_together_are_logged_out_without_a_query_per_user(tenant: Tenant) -> None:
+    client, _ = web_client(tenant, settings={"oidc_logout": {**ADDRESS["oidc_logout"], "backchannel_logout_initiators": {"mode": "all"}}})
+    connection = people(tenant)
+    users = [person(connection, email=f"user{number}@example.test") for number in range(30)]
+    sessions = [session_of(user)[0] for user in users[:2]]
+    for session in sessions:
+        note_client(session, client, protocol="oauth")
+    with CaptureQueriesContext(database) as queries, transaction.atomic():
+        delete_users(User.objects.of(tenant.pk).filter(connection=connection), 30)
+    of_sessions = [query["sql"] for query in queries if query["sql"].startswith("SELECT") and 'FROM "authapi_session"' in query["sql"]]
+    assert len(of_sessions) < len(users)
+    assert rows(tenant) == []
+    assert {notice.sid for notice in LogoutNotice.objects.of(tenant.pk)} == {session.pk for session in sessions}
 
 
 def test_a_session_can_begin_only_in_the_tenant_of_its_connection(tenant: Tenant, user: User) -> None:

@@ -41,6 +41,14 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        name="authapi-sessions-of-deleted-users",
+        at="authapi.login.sessions:end_with_users",
+        old="end_session(session, reason=Initiator.ACCOUNT_DELETED)",
+        new="pass",
+        rule="Users who are deleted together are logged out, and the clients are notified.",
+        tests=("tests/authapi/login/test_sessions.py",),
+    ),
+    Mutant(
         name="authapi-session-fixation",
         at="authapi.login.sessions:add_proof",
         old="digest=digest_of(secret), methods=added",
