@@ -35,7 +35,7 @@ class Journey:
         """Raises `ValueError` for a text that cannot be a journey key."""
         text = key.strip()
         if len(text) < _SHORTEST or not text.isascii():
-            raise ValueError("A journey key has 43 characters.")
+            raise ValueError("A journey key has at least 43 ASCII characters.")
         self._root = hmac.digest(text.encode(), f"journey:{archive_id}".encode(), "sha256")
         self._cipher = AESGCM(self._derived("encrypt"))
         self._archive_id = archive_id

@@ -108,7 +108,7 @@ def _asked(
     further: Sequence[tuple[str, str]] = (),
 ) -> HttpResponse | None:
     if not letters:
-        text = "None of the selected dead letters can be redelivered: they are resolved, or already being redelivered."
+        text = "The selected dead letters cannot be changed: they are resolved, already being redelivered, or deleted."
         model_admin.message_user(request, text, messages.WARNING)
         return None
     count = len(letters)
