@@ -14,8 +14,8 @@ Members = Mapping[str, Any]
 # Add-ons that this service implements, with their own settings and protocols.
 SERVED_ADDONS = frozenset({"samlp", "wsfed"})
 # For each of these members, the only values that the service accepts. `custom_login_page_on` is not listed: both values have no effect
-# without a custom page, and custom pages are refused. `sso` and `form_template` are not listed either: they are settings of refused features.
-# `encryption_key` is only stored: the add-on `samlp` has a certificate of its own.
+# without a custom page, and custom pages are refused. `sso` and `form_template` are not listed either: they are settings of refused
+# features. `encryption_key` is only stored: the add-on `samlp` has a certificate of its own.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "custom_login_page": (None, ""),
     "custom_login_page_preview": (None, ""),

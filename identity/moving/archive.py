@@ -212,7 +212,7 @@ def _journey(key: str, shown: dict[str, Any]) -> Journey:
     try:
         journey = Journey(key, str(shown.get("archive")))
     except ValueError as error:
-        raise BadArchive(f"The journey key is invalid: {error}") from error
+        raise BadArchive(str(error)) from error
     if journey.check != shown.get("key_check"):
         raise BadArchive("The journey key does not belong to this archive.")
     return journey
