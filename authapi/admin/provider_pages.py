@@ -113,9 +113,11 @@ class ProviderPages:
         except UpstreamFailed as failed:
             messages.error(request, failed.detail or failed.failure.description)
         else:
-            said = "Metadata fetched." if found is not None else "The metadata is being fetched already. Try again in a few seconds."
-            messages.success(request, said)
-            record("Fetch metadata", about=connection)
+            if found is None:
+                messages.warning(request, "The metadata is being fetched already. Reload this page in a few seconds.")
+            else:
+                messages.success(request, "Metadata fetched.")
+                record("Fetch metadata", about=connection)
         return HttpResponseRedirect(request.path)
 
     def _begun(self, request: HttpRequest, connection: Connection) -> str:

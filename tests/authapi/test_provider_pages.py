@@ -12,15 +12,16 @@ from django.test import Client as AdminBrowser
 from django.urls import reverse
 from django.utils import timezone
 
-from authapi.models import ConnectionTest, RefusedMessage, Session, SignIn, UsedAssertion
+from authapi.models import ConnectionTest, ProviderMetadata, RefusedMessage, Session, SignIn, UsedAssertion
 from authapi.upstream.expiring import ending_certificates
-from identity.models import Connection, Tenant, User
+from identity.models import AuditEntry, Connection, Tenant, User
 from identity.services.connections import create_connection, update_connection
 from identity.services.failures import Invalid
 from tests.factories.admin import browser_of, new_staff
 from tests.factories.models.identity import ConnectionFactory, UserFactory
 from tests.factories.saml_login import SamlLogin, fields_of, saml_login
 from tests.factories.saml_provider import OTHER, POST, SIGN_IN, SIGNING, key_pair, metadata
+from tests.factories.scim import misbehaving_server, reply
 from tests.factories.wsfed_provider import Token, federation_metadata
 
 
@@ -150,6 +151,27 @@ def test_a_test_login_reports_that_another_user_has_the_email_address(tenant: Te
     content = result_of(browser, login)
     assert "but a login would fail: Another user of this connection has this e-mail address." in content
     assert "Successful" not in content
+
+
+def test_the_button_fetches_the_metadata_and_only_a_real_fetch_is_in_the_audit_log(tenant: Tenant, browser: AdminBrowser) -> None:
+    with misbehaving_server(lambda _request: reply(200, raw=metadata())) as server:
+        login = saml_login(tenant, is_complete=False, metadataUrl=f"http://127.0.0.1:{server.port}/metadata")
+        first = browser.post(page(login.connection), {"fetch": "1"}, follow=True).content.decode()
+        # The fetch of another process has begun and has not ended.
+        ProviderMetadata.objects.of(tenant.pk).update(tried_at=timezone.now() + timedelta(minutes=1))
+        second = browser.post(page(login.connection), {"fetch": "1"}, follow=True).content.decode()
+    assert "Metadata fetched." in first
+    assert "The metadata is being fetched already." in second
+    assert len(server.received) == 1
+    assert AuditEntry.objects.filter(tenant_id=tenant.pk, act="Fetch metadata").count() == 1
+
+
+def test_a_failed_fetch_by_the_button_shows_the_reason(tenant: Tenant, browser: AdminBrowser) -> None:
+    with misbehaving_server(lambda _request: reply(503, raw=b"")) as server:
+        login = saml_login(tenant, is_complete=False, metadataUrl=f"http://127.0.0.1:{server.port}/metadata")
+        content = browser.post(page(login.connection), {"fetch": "1"}, follow=True).content.decode()
+    assert "The address answered 503." in content
+    assert not AuditEntry.objects.filter(tenant_id=tenant.pk, act="Fetch metadata").exists()
 
 
 def test_the_page_reloads_when_the_administrator_returns_from_the_provider(tenant: Tenant, browser: AdminBrowser) -> None:

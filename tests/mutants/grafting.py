@@ -55,6 +55,9 @@ class LoadedFunctions:
             functions = self._of.get((code.co_filename, name), [])
             if not functions or (code.co_filename, name) in self._called:
                 return False
+            # Several functions can have one name, such as the getter and the setter of a property.
+            if len({function.__code__ for function in functions}) > 1:
+                return False
             if any(function.__code__.co_freevars != code.co_freevars for function in functions):
                 return False
         return True

@@ -36,6 +36,14 @@ class Guard:
     def is_shut(self):
         return [self.level > each for each in (1, 2)]
 
+    @property
+    def size(self):
+        return self.level * 2
+
+    @size.setter
+    def size(self, size):
+        self.level = size / 2
+
 
 is_shut = Guard.is_shut
 """
@@ -81,9 +89,11 @@ def test_every_reference_to_a_function_has_the_changed_code(toy: ModuleType) -> 
         ("level = 1", "level = 2"),
         ("    @noted\n", ""),
         ("        return function(*arguments)", "        return None"),
+        ("self.level * 2", "self.level * 3"),
+        ("size / 2", "size / 3"),
         ("return age > LIMIT", "return age > LIMIT  # the same"),
     ],
-    ids=["constant", "default", "class", "decorator", "function that the import calls", "no change"],
+    ids=["constant", "default", "class", "decorator", "function that the import calls", "getter", "setter", "no change"],
 )
 def test_a_change_of_code_that_the_import_runs_needs_a_new_import(toy: ModuleType, old: str, new: str) -> None:
     assert not taken(toy, old, new)
