@@ -33,6 +33,7 @@ def as_assignments(values: dict[str, str]) -> str:
 
 
 def _make(name: str) -> str:
-    # Letters, digits, - and _, as in client secrets; Django requires 50 characters for its key. The part before the colon is a random id
-    # of the key. If new keys replaced lost keys, their ids would differ: then the service does not start, and names the id of the lost key.
+    # Letters, digits, - and _, as in client secrets; Django requires 50 characters for its key. The part before the colon is a random id of
+    # the key. If a new key replaced a lost key, its id would differ: the error of a secret that cannot be decrypted names the id of the
+    # lost key.
     return f"{secrets.token_hex(4)}:{secrets.token_urlsafe(48)}" if name in KEY_LISTS else secrets.token_urlsafe(32)
