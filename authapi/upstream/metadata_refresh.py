@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from authapi.models import ProviderMetadata
 from authapi.upstream.failures import UpstreamFailed
-from authapi.upstream.provider_metadata import Reader, fetch
+from authapi.upstream.provider_metadata import Reader, fetch, put_off
 from authapi.upstream.saml import connections as saml_connections
 from authapi.upstream.saml.metadata import ProviderMetadata as Document
 from authapi.upstream.saml.metadata import read_metadata
@@ -52,9 +52,14 @@ def refresh(row_id: int) -> bool:
         return False
     try:
         source = source_of(row.connection)
-        if source is None:
-            row.delete()
-            return False
+    except UpstreamFailed as failed:
+        # An older version of the service has accepted these options.
+        put_off(row, failed.detail or failed.failure.description)
+        return False
+    if source is None:
+        row.delete()
+        return False
+    try:
         return fetch(row.connection, *source) is not None
     except UpstreamFailed:
         # `fetch` has stored the error in the row, and the admin shows it.

@@ -71,6 +71,11 @@ def fetch(connection: Connection, address: str, read: Reader, *, is_urgent: bool
     return _fetched(connection, address, read, not_since=timedelta(seconds=1) if is_urgent else _LEASE)
 
 
+def put_off(row: Row, problem: str) -> None:
+    """Store why the document of a row cannot be fetched, and try again after the time of a failed fetch."""
+    Row.objects.of(row.tenant_id).filter(pk=row.pk).update(problem=problem[:500], due_at=timezone.now() + _AFTER_FAILURE)
+
+
 def known_row(connection: Connection) -> Row | None:
     """Return the stored row of a connection's provider, for pages; None if no metadata has been requested yet."""
     return _row_of(connection)

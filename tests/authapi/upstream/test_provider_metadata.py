@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from django.db import connection as database
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from authapi.models import ProviderMetadata, SignIn
 from authapi.upstream.metadata_refresh import due_metadata, refresh, source_of
 from authapi.upstream.saml.connections import saml_provider
-from identity.models import Tenant
+from identity.models import Connection, Tenant
 from identity.services.connections import update_connection
 from tests.factories.saml_login import SamlLogin, saml_login
 from tests.factories.saml_provider import ENTITY_ID, OTHER, SIGNING, metadata
@@ -194,3 +195,14 @@ def test_a_pasted_document_needs_no_url(tenant: Tenant, published: Published) ->
     login = login_by(tenant, published, metadataXml=metadata(OTHER.text).decode())
     assert "code" in login.log_in({"key": OTHER})
     assert published.count == 0
+
+
+def test_options_that_this_version_refuses_put_off_the_next_fetch_and_store_the_reason(tenant: Tenant, published: Published) -> None:
+    login = login_by(tenant, published)
+    login.log_in()
+    options = {**login.connection.options, "signatureAlgorithm": "rsa-md5"}
+    QuerySet.update(Connection.objects.of(tenant.pk).filter(pk=login.connection.pk), options=options)
+    make_due(tenant)
+    assert refresh(kept(tenant).pk) is False
+    assert "signatureAlgorithm must be one of" in kept(tenant).problem
+    assert kept(tenant).pk not in due_metadata()
