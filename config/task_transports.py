@@ -33,7 +33,7 @@ class ReleasingQoS(QoS):
     for every task.
 
     kombu itself would count the message as unacknowledged for ever. A worker with the maximum number of unacknowledged messages does not
-    read from its connection. So after a failed acknowledgment, such a worker would never read again.
+    read from its connection. So after this number of failed acknowledgments, the worker would never read again.
     """
 
     def ack(self, delivery_tag: str) -> None:
@@ -61,7 +61,7 @@ class _ReadsJson(Channel):
             return super()._brpop_read(**options)  # type: ignore[misc]  # kombu's types leave it out
         except (ValueError, RecursionError) as error:
             # The message is already removed from the queue. Its text must not be logged.
-            logger.error("a message that cannot be read was dropped: %s", type(error).__name__)  # noqa: TRY400  (the trace quotes it)
+            logger.error("a message that cannot be read was dropped: %s", type(error).__name__)  # noqa: TRY400  (a stack trace would quote the text)
             return True
 
 
@@ -88,7 +88,7 @@ class CheckedSentinelChannel(_ReadsJson, SentinelChannel):
 
     def _sentinel_managed_pool(self, asynchronous: bool = False) -> redis.ConnectionPool:  # noqa: FBT001, FBT002  (kombu's signature)
         address = sentinel_address(settings.BROKER_URL or settings.REDIS_URL)
-        # The method `_connparams` of kombu derives the class of its connections from this class.
+        # The method `_connparams` of kombu derives the class of its connections from `connection_class`.
         self.connection_class = EncryptedMasterConnection if address.is_encrypted else MasterConnection
         options = self._connparams(asynchronous)  # type: ignore[attr-defined]  # kombu's types leave it out
         for name in ("host", "port", "username", "password", "db"):

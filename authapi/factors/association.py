@@ -117,6 +117,6 @@ def _promised(prover: Prover, factor: EnrolledFactor) -> str:
 
 
 def has_usable_factor(prover: Prover, methods: frozenset[str]) -> bool:
-    """Tell whether the user has a factor that the tenant offers and that proves more than these methods."""
+    """Tell whether the user has a factor that the tenant offers, and that proves something that `methods` do not prove."""
     offered = factor_settings(prover.user.tenant_id).kinds
     return any(factor.kind in offered and is_second_to(factor.kind, methods) for factor in user_factors.factors_of(prover.user))

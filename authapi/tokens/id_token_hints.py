@@ -63,7 +63,8 @@ def _claims(token: str, tenant_id: str) -> dict[str, Any]:
     if algorithm == SHARED:
         key: Any = _secret_of(str(claims["aud"]), tenant_id)
     else:
-        # The key id selects one of the tenant's keys. Access tokens are refused below by their type and their client version.
+        # The key id selects one of the tenant's keys, which also sign access tokens. Access tokens are refused below: they have another
+        # type, or a claim with the version of their client.
         known = trust.get(tenant_id).public_keys
         key = known[str(unverified.headers().get("kid"))].imported()
     if str(unverified.headers().get("typ", "JWT")).lower() != "jwt" or VERSION_CLAIM in claims:

@@ -132,7 +132,7 @@ def judge_test(test: ConnectionTest, sent: Mapping[str, str], *, address: str) -
 
 
 def _message(test: ConnectionTest, raw: bytes) -> str:
-    """Return the XML that the provider sent, as text without attributes that are secrets; empty for OpenID Connect and OAuth 2.0."""
+    """Return the provider's XML as text, without secret values of SAML attributes; empty for OpenID Connect and OAuth 2.0."""
     hides = partial(is_hidden_attribute, read=read_claims(test.connection))
     return shown_message(raw, hides=hides) if raw else ""
 

@@ -187,8 +187,8 @@ def _drop_key_info(element: Element) -> None:
 
 
 def _signed_bytes(element: Element, certificate: x509.Certificate, id_attribute: str, *, allow_sha1: bool) -> bytes | None:
-    # The library verifies at a time at which the certificate is valid: it would refuse an expired certificate. Only the key of the
-    # certificate matters here; callers show the expiry and warn before it.
+    # Let the library verify as if at the beginning of the certificate's validity, because it would refuse an expired certificate. Only
+    # the key of the certificate matters here; callers show when the certificate expires, and warn before this time.
     configuration = replace(_configuration(allow_sha1), verification_time=certificate.not_valid_before_utc)
     try:
         result = XMLVerifier().verify(element, x509_cert=certificate, id_attribute=id_attribute, expect_config=configuration)

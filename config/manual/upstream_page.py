@@ -16,7 +16,7 @@ method, path and name in the Python library, and states how this service support
 
 - **served**: the operation works, as its page in this manual says.
 - **neutral**: the service does not have the feature, for the listed reason. A read returns a constant, such as an empty list or a
-  disabled switch. The service accepts a write of the same value, so that a program can send back what it has read, and refuses any
+  disabled switch. The service accepts a write of the same value, so that a program can send back what it has read. It refuses any
   other value.
 - **refused**: the operation is not planned; the reason names an alternative.
 - **planned**: the operation is not available yet.

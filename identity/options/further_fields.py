@@ -43,7 +43,7 @@ _PASSED_ON = OptionField(
     is_further=True,
 )
 _STORED = "Stored for other programs. This service does not use this setting."
-_STORED_MFA = f"{_STORED} Set second factors on the page Two-step verification and passkeys."
+_STORED_MFA = f"{_STORED} Set second factors on the page “Two-step verification and passkeys”."
 _SYNTAX = (("", "Liquid: {{ code }}"), ("md_with_macros", "Macros: @@code@@"))
 
 

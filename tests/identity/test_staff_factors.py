@@ -182,7 +182,7 @@ def test_a_passkey_can_be_enrolled_for_only_one_account(staff: Staff) -> None:
         staff_factors.add_passkey(staff_id=new_staff(None).pk, name="Key", passkey=passkey)
 
 
-def test_a_passkey_counter_is_accepted_once(staff: Staff) -> None:
+def test_each_value_of_the_counter_of_a_passkey_is_accepted_once(staff: Staff) -> None:
     passkey = NewPasskey(f"counted-{staff.pk}", b"key", 7)
     factor = staff_factors.add_passkey(staff_id=staff.pk, name="Key", passkey=passkey).factor
 

@@ -85,7 +85,7 @@ def request_call(
 
 
 def request_id_of(request: AuthenticationRequest) -> str:
-    """Return the id of the message: its nonce after a letter, because an XML id must begin with a letter."""
+    """Return the id of the message: an underscore and the nonce, because an XML id must not begin with a digit or a hyphen."""
     return f"_{request.nonce}"
 
 

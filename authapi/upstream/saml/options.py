@@ -210,5 +210,5 @@ def _idp_initiated(value: Any) -> IdpInitiated | None:
     if not value.get("enabled"):
         return None
     if not named["client_id"]:
-        raise OptionsInvalid("idpinitiated.client_id must name the application of such logins.")
+        raise OptionsInvalid("idpinitiated.client_id must name the application for logins that the provider starts.")
     return IdpInitiated(named["client_id"], ClientProtocol(protocol), (named["client_authorizequery"] or "").lstrip("?"))

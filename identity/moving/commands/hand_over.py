@@ -20,7 +20,9 @@ tenants remove.
 
   manage.py tenants hand-over /var/lib/identity/moves/acme --journey-key /var/lib/identity/moves/acme.key
 
-Undo, before `open` at the target: first manage.py tenants remove acme at the target, then manage.py tenants start acme --after-hand-over
+Undo, before `open` at the target: first run manage.py tenants remove acme at the target, then run here:
+
+  manage.py tenants start acme --after-hand-over
 """
 
 

@@ -123,7 +123,9 @@ def test_the_validity_of_an_invitation_has_bounds_and_a_default_of_one_week(api:
         assert abs(life.total_seconds() - seconds) < 5
 
 
-def test_a_client_without_organizations_or_without_a_login_route_cannot_invite(api: Management, tenant: Tenant, acme: Organization) -> None:
+def test_an_invitation_requires_an_application_with_organizations_and_a_login_route(
+    api: Management, tenant: Tenant, acme: Organization
+) -> None:
     closed, _ = web_client(tenant, settings={"initiate_login_uri": ROUTE})
     lost, _ = web_client(tenant, settings={"organization_usage": "require"})
     odd, _ = web_client(tenant, settings={"organization_usage": "require", "initiate_login_uri": "myapp://login"})

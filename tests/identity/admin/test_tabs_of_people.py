@@ -63,7 +63,7 @@ def act(row: models.Model, name: str) -> str:
 
 
 def typed(name: str, **values: object) -> dict[str, object]:
-    """Return the fields that the browser sends for the form of the action `name`."""
+    """Return the fields as the browser sends them from the form `name` of a tab."""
     return {f"{name}-{field}": value for field, value in values.items()}
 
 

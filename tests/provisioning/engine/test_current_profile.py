@@ -104,7 +104,9 @@ def test_a_creation_is_redelivered_with_the_current_profile_and_marked(destinati
     assert (letter.state, "given_name" in orjson.loads(bytes(letter.body or b""))["data"]["object"]) == ("resolved", False)
 
 
-def test_the_current_profile_is_not_superseded_by_an_older_write(destination: Destination, stream: EventStream, user: User) -> None:
+def test_the_current_profile_is_sent_although_a_newer_event_was_already_delivered(
+    destination: Destination, stream: EventStream, user: User
+) -> None:
     destination.refused = {"user.created"}
     deliver(stream, user)
     update_user(tenant_id=stream.tenant_id, user_id=user.user_id, changes={"given_name": "Ada"})

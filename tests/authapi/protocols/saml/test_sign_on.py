@@ -101,7 +101,7 @@ def test_the_name_id_has_the_requested_format(application: Application, asked: s
     assert application.user.user_id not in answer.name
 
 
-def test_invalid_name_id_policy_is_returned_if_no_user_has_the_requested_format(application: Application) -> None:
+def test_the_error_is_invalid_name_id_policy_if_no_user_has_the_requested_format(application: Application) -> None:
     answer = application.answered(application.log_in(application.ask(authn_request(policy(ENTITY_NAME)))))
     assert answer.codes == ["Requester", "InvalidNameIDPolicy"]
 
