@@ -24,8 +24,10 @@ def add_version(action: Action, contents: dict[str, Any]) -> ActionVersion:
 
 
 def contents_of_draft(action: Action) -> dict[str, Any]:
-    """Return the contents for a version of the draft. The sealed secrets are copied as they are: they are bound to the action and their
-    names, which are the same in all versions."""
+    """Return the contents of the draft, for a new version.
+
+    The sealed secrets are copied as they are: they are bound to the action and their names, which are the same in all versions.
+    """
     rows = action.secrets.order_by("name")
     secrets = [{"name": secret.name, "sealed": secret.sealed, "updated_at": wire_time(secret.updated_at)} for secret in rows]
     own = {name: getattr(action, name) for name in ("template", "entry_point", "options", "mapping")}
