@@ -1,4 +1,4 @@
-"""The fields of the page Sign-in settings about suspicious IP addresses, breached passwords and new browsers."""
+"""Fields for suspicious IP addresses, breached passwords and new browsers, on the page "Sign-in settings"."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class AttackFields(ServiceForm):
     new_device_mails = forms.ChoiceField(choices=_NEW_DEVICE_MAILS, label="Emails about logins with new browsers")
 
     def suspicion(self) -> dict[str, Any]:
-        """Return the changed settings of suspicious IP addresses."""
+        """Return the changed settings about suspicious IP addresses."""
         values = self._changed({"enabled": "suspicion_enabled", "shields": "suspicion_shields", "allowlist": "suspicion_allowlist"})
         stages: dict[str, dict[str, int]] = {}
         for name, (stage, _) in _STAGES.items():
@@ -102,7 +102,7 @@ class AttackFields(ServiceForm):
         return values | ({"stage": stages} if stages else {})
 
     def leaks(self) -> dict[str, Any]:
-        """Return the changed settings of breached passwords."""
+        """Return the changed settings about breached passwords."""
         values = self._changed({"enabled": "leaks_enabled", "shields": "leak_shields", "admin_notification_frequency": "leak_frequency"})
         if "admin_notification_frequency" in values:
             values["admin_notification_frequency"] = [values["admin_notification_frequency"]]

@@ -380,7 +380,7 @@ class ClientForm(ExchangeFields, ServiceForm):
 def form_values(client: Client) -> dict[str, Any]:
     """Return the values of the form for a client."""
     document = client_resource(client)
-    # The stored values without the API's defaults: if the form showed a default, saving the form would store it.
+    # The stored values without the defaults of the management interface: if the form showed a default, saving the form would store it.
     refresh = {**_REFRESH_DEFAULTS, **(client.settings.get("refresh_token") or {})}
     return {
         **{name: document.get(name) for name in _PLAIN},

@@ -167,7 +167,7 @@ MUTUAL_TLS = Rule(
 )
 PS256_KEYS = Rule(
     Stage.CLIENT,
-    "The compliance level requires keys of the algorithm PS256: assign only such keys to the method.",
+    "The compliance level requires keys of the algorithm PS256: assign only such keys to private_key_jwt.",
     lambda client: client.proof_algorithms <= {ALGORITHM},
     "invalid_client",
     "client_authentication_methods",
@@ -230,7 +230,7 @@ NO_IMPLICIT_GRANT = Rule(
 )
 HYBRID_GRANTS = Rule(
     Stage.CLIENT,
-    "The compliance level requires the response type code id_token: add the grant implicit to authorization_code.",
+    "The compliance level requires the response type code id_token: add the grant type implicit, in addition to authorization_code.",
     lambda client: "authorization_code" not in client.grant_types or "implicit" in client.grant_types,
     "unauthorized_client",
     "grant_types",

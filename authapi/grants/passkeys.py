@@ -76,8 +76,9 @@ class PasskeyGrant(UserGrant):
 
 
 def app_party(host: HostMatch, client: Client) -> RelyingParty:
-    """Return the domain of a host, with the origins of the client's Android apps. The settings of the client list their signing keys.
+    """Return the domain of a host, with the origins of the client's Android apps.
 
+    The origin of an Android app contains the fingerprint of its signing key, which the settings of the client list.
     Web pages must have the origin of the host. An app on an Apple system also sends the origin of the host, because the host is the
     associated domain of the app.
     """

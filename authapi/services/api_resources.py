@@ -64,11 +64,14 @@ def _create_management_api(tenant_id: str) -> ApiResource:
 
 @unit_of_work
 def ensure_factors_api(tenant_id: str) -> None:
-    """Create the API with which users manage second factors, `{issuer}mfa/` (contract 4.4), if the tenant offers second factors."""
+    """Create the API with which users manage second factors, `{issuer}mfa/` (contract 4.4).
+
+    Does nothing if the API exists, or if the tenant has no domain.
+    """
     try:
         management = ensure_management_api(tenant_id)
     except TenantHasNoDomain:
-        # The identifier needs a domain, and a tenant without a domain cannot issue tokens.
+        # The identifier contains a domain. A tenant without a domain cannot issue tokens, so it does not need the API.
         return
     identifier = management.identifier.removesuffix(MANAGEMENT_PATH) + FACTORS_PATH
     lock_rows(Tenant, [tenant_id])

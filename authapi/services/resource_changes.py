@@ -102,7 +102,7 @@ def rotate_signing_secret(*, tenant_id: str, resource_id: str) -> tuple[ApiResou
 
 @unit_of_work
 def delete_api_resource(*, tenant_id: str, resource_id: str) -> None:
-    """Delete an API with its permissions and grants. Ends all JWT access tokens of the clients with a grant.
+    """Delete an API with its permissions and grants. Ends all JWT access tokens of the clients that have a grant for this API.
 
     Raises `NotFound`, `SystemResource`.
     """

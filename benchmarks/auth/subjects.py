@@ -145,7 +145,7 @@ def oidc_provider(connections: int, *, processes: int = 1, in_postgresql: bool =
         with server:
             try:
                 assert server.stdout is not None
-                # The peer prints other lines before this one.
+                # The peer prints other lines before the line with its tokens.
                 lines = (line for line in server.stdout if line.startswith(b"{"))
                 # Each process prints its tokens; the tokens of the last process are kept. Only runs with one process use tokens.
                 for line in islice(lines, processes):

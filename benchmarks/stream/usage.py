@@ -14,7 +14,10 @@ _SCHEDULED_TIME = 2
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of a group of processes in bytes. For `proportional`, the kernel divides each shared page among its processes."""
+    """Memory of a group of processes in bytes.
+
+    For `proportional`, the kernel divides the size of each shared page by the number of processes that share the page.
+    """
 
     resident: int
     proportional: int

@@ -1,7 +1,7 @@
 """One HTTP/1.1 request and its streamed response; every wait has a timeout, and every failure is a `StreamError`.
 
 The HTTP client of the standard library is enough: a stream is one long response, and this client returns each piece when it arrives, as the
-doctor needs it. The client does not follow redirects, because a redirect could send a token to another host.
+checks in `events.doctor` need it. The client does not follow redirects, because a redirect could send a token to another host.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Exchange:
         self.headers_at = time.monotonic()
 
     def header(self, name: str) -> str:
-        """Return the value of a header on one line; an empty text if the header is absent."""
+        """Return all values of a header, separated by commas; an empty text if the header is absent."""
         return ", ".join(self.answer.headers.get_all(name, []))
 
     def read(self, *, within: float | None = None) -> bytes:

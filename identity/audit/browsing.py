@@ -40,7 +40,7 @@ class Question:
     until: datetime | None = None
 
     def walked(self) -> QuerySet[AuditEntry]:
-        """Return the entries that match all filters for which an index exists: tenant, actor, object, act and time."""
+        """Return the entries that match all filters for which an index exists: tenant, actor, object id, act id and time."""
         rows = AuditEntry.objects.all() if self.tenant_id is None else AuditEntry.objects.filter(tenant_id=self.tenant_id)
         exact = {"actor_name": self.actor, "object_id": self.object_id, "act_id": self.act_id}
         rows = rows.filter(**{name: value for name, value in exact.items() if value})

@@ -60,7 +60,7 @@ class SearchReading:
         keys = self._keys(_plain(rows), order, start, size + 1)
         if self._total is None and len(keys) <= size and (keys or start == 0):
             self._total = start + len(keys)
-        # An empty page is past the end. `total` then counts at least up to the start of the page, so that the total is exact.
+        # An empty page starts past the last row. `total` then counts at least up to this start, and so counts all rows.
         self._least, self._shown = (start + len(keys), 0) if keys else (0, start)
         found = {row.pk: row for row in rows.filter(pk__in=keys[:size])}
         return [found[key] for key in keys[:size] if key in found]

@@ -160,7 +160,7 @@ class RunLinks:
         self._secrets: tuple[str, ...] = ()
 
     def keep_out(self, secrets: Iterable[str]) -> None:
-        """Do not store accounts whose id or name contains one of these secrets, because a server may echo the token that it received.
+        """Do not store links whose account id or creation time contains one of these secrets: a server may echo the token that it received.
 
         Short secrets are ignored, because they occur in ids by chance. Links are never masked, because an id must stay exact.
         """

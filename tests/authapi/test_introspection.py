@@ -201,7 +201,7 @@ def test_tokens_of_a_blocked_user_are_inactive(open_tenant: Tenant) -> None:
         assert ask(open_tenant, registered, token).body == INACTIVE
 
 
-def test_a_client_that_is_no_longer_an_api_gets_no_information_about_its_tokens(open_tenant: Tenant) -> None:
+def test_a_client_that_is_no_longer_a_resource_server_cannot_inspect_tokens_for_its_api(open_tenant: Tenant) -> None:
     token = tokens_of(open_tenant, web_client(open_tenant), some_user(open_tenant))["access_token"]
     client = api_client(open_tenant, API)
     client.client.app_type = "regular_web"

@@ -30,8 +30,8 @@ def floor_headers(bounds: Bounds, sealer: CursorSealer) -> list[Header]:
 def expiry_notice(following: Frame | None, retention: timedelta, *, now: datetime) -> bytes:
     """Return a warning, as a comment, if the next event after the cursor will be pruned soon; otherwise return empty bytes.
 
-    Soon means: before another tenth of the retention has passed. The age of the next event decides: a cursor at the end of the log does not
-    expire, and events recorded together are pruned together.
+    Soon means: before another tenth of the retention has passed. A cursor expires when the next event after it is pruned, so only the age
+    of this event counts, and a cursor at the end of the log does not expire. Events recorded together are pruned together.
     """
     if following is None or now - following.recorded_at < retention * WARNING_SHARE:
         return b""

@@ -79,7 +79,7 @@ def test_a_client_cannot_request_a_second_factor_if_its_policy_excludes_factors(
         ((), "better", ()),
     ],
 )
-def test_the_comparison_of_saml_selects_the_classes_that_need_a_second_factor(
+def test_contexts_and_comparison_of_a_saml_request_decide_whether_a_factor_is_required(
     asked: tuple[str, ...], comparison: str, wished: tuple[str, ...]
 ) -> None:
     request = AuthnRequest(id="_x", contexts=asked, comparison=comparison)

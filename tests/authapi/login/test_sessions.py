@@ -97,7 +97,7 @@ def test_use_does_not_extend_the_absolute_lifetime_of_a_session(user: User) -> N
         assert find_session(tenant_id=user.tenant_id, cookie=cookie) is None
 
 
-def test_the_tenant_sets_separate_lifetimes_for_sessions_with_a_session_cookie(user: User) -> None:
+def test_a_session_whose_cookie_ends_with_the_browser_has_separate_lifetimes(user: User) -> None:
     TenantSettings(tenant_id=user.tenant_id, values={"session_lifetime": 10, "idle_ephemeral_session_lifetime": 1}).save()
     tenant_settings.remembered_settings.clear()
     with time_machine.travel(NOON, tick=False):

@@ -150,7 +150,7 @@ def test_403_for_one_user_causes_dead_letters_and_403_for_two_users_holds_the_st
     assert letters(stream) == 1
 
 
-def test_403_for_one_user_sends_a_nudge_for_a_read_probe(
+def test_403_for_one_user_causes_a_nudge_to_test_whether_reads_are_refused_too(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DELIVERY_NUDGES_ENABLED = True
