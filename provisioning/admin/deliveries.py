@@ -103,7 +103,7 @@ def deliveries_of(site: admin.AdminSite, request: HttpRequest, event: Event) -> 
     return Panel("Deliveries", ("Event stream", "State", "Outcome", "Dead letter"), rows, "No event stream subscribed to this event.")
 
 
-# Labels of the button that opens the page in the advice. The keys are values of `Verdict.leads_to`.
+# Labels of the button that opens the page to which a verdict leads. The keys are values of `Verdict.leads_to`.
 _WAYS = {"Dead letter": "Open the dead letter", "Event stream": "Open the event stream"}
 
 
