@@ -50,7 +50,7 @@ def test_an_invalid_key_is_refused_at_its_field(browser: Browser, registered: Re
     assert not ClientCredential.objects.of(registered.client.tenant_id).exists()
 
 
-def test_a_key_is_added_enabled_and_deleted(browser: Browser, registered: Registered) -> None:
+def test_a_key_can_be_added_and_enabled_and_deleted(browser: Browser, registered: Registered) -> None:
     assert add(browser, registered, pem=public_pem()).status_code == 302
     row = ClientCredential.objects.of(registered.client.tenant_id).get()
     registered.client.refresh_from_db()

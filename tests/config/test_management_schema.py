@@ -45,7 +45,7 @@ def test_every_route_is_described(document: Schema) -> None:
     assert served | {("get", "/events")} == {(method, path) for path, found in document["paths"].items() for method in found}
 
 
-def test_every_operation_has_a_unique_id_a_life_cycle_and_known_scopes(document: Schema) -> None:
+def test_every_operation_has_a_unique_id_and_a_life_cycle_and_known_scopes(document: Schema) -> None:
     found = operations(document)
     ids = [operation["operationId"] for operation in found]
     assert len(set(ids)) == len(ids)

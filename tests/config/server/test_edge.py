@@ -237,7 +237,9 @@ def test_only_a_trusted_proxy_may_report_tls(tenant: Tenant) -> None:
         (("192.0.2.7", 80), 403),
     ],
 )
-def test_plain_http_listens_only_on_loopback(settings: Settings, server: tuple[str, int | None] | None, status: int) -> None:
+def test_plain_http_is_refused_on_a_listener_that_other_machines_can_reach(
+    settings: Settings, server: tuple[str, int | None] | None, status: int
+) -> None:
     settings.INSECURE_HTTP = True
     assert _asked(guarded(ok), _scope(server=server)).status == status
 

@@ -46,7 +46,7 @@ def running(action: Action) -> Any:
     return setup
 
 
-def test_a_deployed_version_keeps_its_options_mapping_and_secrets(action: Action) -> None:
+def test_a_deployed_version_keeps_its_options_and_mapping_and_secrets(action: Action) -> None:
     deploy(action)
     change(action, options={"upsert": True}, mapping=None)
     set_secret(tenant_id=action.tenant_id, action_id=action.pk, name="SCIM_BEARER_TOKEN", value="second")

@@ -39,7 +39,7 @@ def rows(job: Job, outcome: str) -> list[SynchronizationRow]:
     return list(SynchronizationRow.objects.filter(job=job, outcome=outcome).order_by("pk"))
 
 
-def test_users_are_created_linked_updated_or_unchanged(
+def test_users_are_created_or_linked_or_updated_or_left_unchanged(
     database_connection: Connection, stream: EventStream, server: RealServer, synchronize: Synchronize
 ) -> None:
     new = make_user(connection=database_connection, email="new@example.test", name="New")
