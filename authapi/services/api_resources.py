@@ -66,7 +66,7 @@ def _create_management_api(tenant_id: str) -> ApiResource:
 def ensure_factors_api(tenant_id: str) -> None:
     """Create the API with which users manage second factors, `{issuer}mfa/` (contract 4.4).
 
-    Does nothing if the API exists, or if the tenant has no domain.
+    The API is not created if it exists already, or if the tenant has no domain.
     """
     try:
         management = ensure_management_api(tenant_id)
