@@ -79,7 +79,10 @@ def check_database_identity(databases: Sequence[str] | None = None, **_: Any) ->
 
 @register(Tags.database)
 def check_pooler(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """Report a pooler in transaction mode. This is an error, so `migrate` refuses to run: migrations need one session, too."""
+    """Report a pooler in transaction mode.
+
+    This is an error, so `migrate` refuses to run: migrations, too, need one server connection from start to end.
+    """
     if not databases or "default" not in databases:
         return []
     try:

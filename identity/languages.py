@@ -60,7 +60,10 @@ _is_speaking: ContextVar[bool] = ContextVar("is_speaking", default=False)
 
 
 def let_tenants_enable(read: Callable[[str], Sequence[str]]) -> None:
-    """Register `read(tenant_id)`, which returns the languages that a tenant enables. Another app has the settings of tenants."""
+    """Register `read(tenant_id)`, which returns the languages that a tenant enables.
+
+    This setting of tenants is in another app, which this app does not import.
+    """
     global _read_enabled
     _read_enabled = read
 

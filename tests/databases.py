@@ -69,7 +69,8 @@ def _make_template(server: psycopg.Connection) -> None:
         with connected_to(_TEMPLATE):
             connection.ensure_connection()
             restore_schema(connection.connection)
-            # If the dump does not match this checkout or the server, this command runs all migrations.
+            # If the stored dump of the schema is not for this checkout or this server, `restore_schema` has restored nothing: then this
+            # command runs all migrations.
             call_command("migrate", verbosity=0, interactive=False)
     finally:
         server.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", [_MAKES, _TEMPLATE])

@@ -42,7 +42,7 @@ def refresh_token_resource(token: RefreshToken) -> dict[str, Any]:
 
 
 def user_grant(consent: Consent) -> dict[str, Any]:
-    """Return the consent of a user to a client. Client libraries read these names, which have mixed styles."""
+    """Return the consent of a user to a client. The names of the members have mixed styles, because client libraries read these names."""
     return {
         "id": str(consent.pk),
         "clientID": consent.client.client_id,

@@ -19,7 +19,7 @@ _Keys = tuple[AddressKey, ...]
 
 
 class StrangerRefused(Exception):
-    """Too many requests from an IP address, and from all anonymous callers of its tenant together."""
+    """Too many requests from this IP address, and from all anonymous callers of the tenant together."""
 
     def __init__(self, rate: Rate) -> None:
         super().__init__(self.__doc__)

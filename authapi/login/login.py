@@ -199,7 +199,7 @@ class Login:
             return
         _ = self.wish, self.connections
         if self.wish.requires_factors and not set(self.wish.factors) & set(self._offered_contexts()):
-            # No login can meet these contexts, so no page is shown.
+            # The tenant offers none of the contexts that the client requires, so no login can meet them: refuse before a page is shown.
             raise RequestRefused(LoginCase.FACTORS_NOT_MET)
         self.terms(None)
 
@@ -279,8 +279,8 @@ class Login:
         if self.wish.subjects and session.user.user_id not in self.wish.subjects:
             return False
         if self.wish.link_to:
-            # The wish names the connection of the account to link, but the session has the connection of the primary account. So compare
-            # the session with all connections of the client.
+            # The user links another account to the account of the session. If the wish names the connection of that other account,
+            # `self.connections` contains only this connection. So compare the session with all connections of the client.
             enabled = client_connections(self.client)
             return session.user.user_id == self.wish.link_to and any(one.pk == session.connection_id for one in enabled)
         return any(one.pk == session.connection_id for one in self.connections)

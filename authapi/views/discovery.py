@@ -43,7 +43,7 @@ _SERVED: dict[str, Any] = {
     "request_parameter_supported": True,
     "request_object_signing_alg_values_supported": list(ALGORITHMS),
     "request_uri_parameter_supported": False,
-    # Clients registered as non-conformant may use `plain`. The discovery document lists only methods that work for every client.
+    # Clients registered as non-conformant may also use the PKCE method `plain`. The document lists only methods that work for every client.
     "code_challenge_methods_supported": ["S256"],
     "prompt_values_supported": sorted(PROMPTS),
     "dpop_signing_alg_values_supported": list(PROOF_ALGORITHMS),

@@ -1,4 +1,4 @@
-"""A platform after a month: one large tenant with nine tenths of all rows, and fifty small tenants. Most of the work is finished."""
+"""A platform after a month: one large tenant with nine tenths of all rows, and fifty small tenants. Most deliveries and jobs have ended."""
 
 from __future__ import annotations
 

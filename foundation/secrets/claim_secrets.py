@@ -14,7 +14,7 @@ _SECRET = re.compile(
     r"passw|passphrase|secret(?!ar)|token$|api_?key|access_?key|private_?key|authorization$|cookie|recovery_?code|^otp$|^nonce$|^pin$",
     re.IGNORECASE,
 )
-# RFC 6750, 2.1: a token in the form of an Authorization header. A shorter text can be words of a sentence.
+# `Bearer` and a token, as in an Authorization header (RFC 6750, 2.1). If fewer than 16 characters follow, they can be a word of a sentence.
 _BEARER = re.compile(r"\bbearer +[A-Za-z0-9._~+/-]{16,}", re.IGNORECASE)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://(?P<user>[^/?#@\s]*@)?[^?#\s]*(?P<rest>[?#]\S*)?", re.IGNORECASE)
 _PARAMETER = re.compile(r"[?&;#]([^=?&;#\s]+)=")

@@ -25,7 +25,7 @@ _SECRETS = ("secret", "key")
 _WIDE = {"size": 60, "spellcheck": "false", "autocomplete": "off"}
 _AREA = {"rows": 6, "cols": 66, "spellcheck": "false", "autocomplete": "off"}
 _KEPT = "Set. Leave empty to keep it."
-# Objects that are entered as rows.
+# Kinds of options that are objects. The form shows one row for each member of such an object.
 _ROWS = ("claims", "texts", "parameters")
 _TEXTS = ("text", "address", "area")
 

@@ -1,7 +1,8 @@
 """Request bodies and documents of token exchange profiles.
 
-In the upstream system, a profile refers to an action that checks tokens. This service runs no tenant code in a login. Instead, a profile
-describes the accepted tokens (`subject_token`) and how to find the user of a token (`user`). Both members are additions of this service.
+In the upstream system, a profile refers to an action, which is code of the tenant that checks tokens. This service runs no tenant code in a
+login. Instead, a profile describes the accepted tokens (`subject_token`) and how to find the user of a token (`user`). Both members are
+additions of this service.
 """
 
 from __future__ import annotations

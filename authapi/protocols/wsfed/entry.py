@@ -74,7 +74,7 @@ def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: Request
 
 
 def end_session(ending: SessionEnd) -> Sequence[RoundTrip]:
-    """Have the browser ask every application to clean up: one page of this service with a frame for each application.
+    """Have the browser request the end of the session at every application: on one page of this service, in a frame for each of them.
 
     Applications do not redirect back after such a request, so the browser cannot visit them one after another.
     """

@@ -1,4 +1,4 @@
-"""Effects of a blocked user or a changed email address: sessions, codes and tokens that end, and notices that clients get."""
+"""What happens after a user was blocked or an email address was changed: sessions, codes and tokens that end, and notices that clients get."""
 
 from __future__ import annotations
 

@@ -168,12 +168,12 @@ def test_tokens_signed_with_a_secret_cannot_be_combined_with_keys(api: Managemen
     assert api.get("clients").json == []
 
 
-def test_only_the_platform_changes_credentials_of_a_global_client(api: Management) -> None:
+def test_the_management_interface_cannot_change_credentials_of_a_global_client(api: Management) -> None:
     path = f"clients/{api.client.client_id}/credentials"
     assert api.post(path, {**PUBLIC_KEY, "pem": public_pem()}).status == 403
 
 
-def test_registering_a_credential_requires_its_own_scope_even_with_a_new_client(tenant: Tenant) -> None:
+def test_creating_a_client_with_a_key_also_requires_the_scope_for_credentials(tenant: Tenant) -> None:
     limited = Management(tenant, scope="create:clients")
     methods = {"private_key_jwt": {"credentials": [{**PUBLIC_KEY, "pem": public_pem()}]}}
     assert limited.post("clients", {"name": "Keys", "client_authentication_methods": methods}).status == 403

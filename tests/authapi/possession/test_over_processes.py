@@ -55,7 +55,10 @@ def send(web: WebProcess, tenant: Tenant, registered: Registered, proof: str) ->
 
 
 def fresh_proof(web: WebProcess, tenant: Tenant, registered: Registered, prover: Prover) -> str:
-    """Return a proof with the current nonce. Both processes require a nonce: used proofs are stored in a new Redis or in PostgreSQL."""
+    """Return a proof with the current nonce.
+
+    Both processes require a nonce, because they store used proofs in a Redis that has just started, or in PostgreSQL.
+    """
     address = f"{host_of(tenant).issuer}oauth/token"
     _, _, nonce = send(web, tenant, registered, prover.proof("POST", address))
     return prover.proof("POST", address, nonce=nonce)

@@ -227,7 +227,7 @@ def test_lists_and_pages_of_provisioning_show_the_user(browser: Client, rows: Ro
             assert f'<a href="{page_of_row(ada)}">{ADA}</a>' in shown(browser, page_of_row(row)), model
 
 
-def test_a_test_without_a_user_shows_a_dash(browser: Client, rows: Rows) -> None:
+def test_the_list_of_trials_shows_a_dash_for_a_trial_without_a_user(browser: Client, rows: Rows) -> None:
     TrialFactory.create(action=rows.of(Action), user_id="")
 
     assert re.search(r'<td[^>]*class="field-about_user"[^>]*>-</td>', shown(browser, place_of(Trial, "changelist")))

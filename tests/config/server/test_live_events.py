@@ -170,7 +170,7 @@ def test_the_stream_ends_soon_after_the_permission_ends(web: WebProcess, tenant:
         assert live.ended_cleanly
 
 
-def test_streams_of_clients_continue_when_a_page_is_signed_out(web: WebProcess, tenant: Tenant) -> None:
+def test_streams_of_clients_continue_when_staff_with_a_live_page_sign_out(web: WebProcess, tenant: Tenant) -> None:
     target, browser = make_target(tenant, web.address), browser_of(new_staff(tenant))
     with target.subscribe() as client, watch(web, tenant, browser) as live:
         client.opened()
