@@ -132,8 +132,8 @@ def _with_credentials(client: Client, registration: Registration) -> Client:
     for new in wanted:
         if new.name not in ids:
             ids[new.name] = add_credential(client, new).pk
-    # Clear the settings of the earlier registration. Do not clear `_SIGNED` if the new registration sets it: its signed requests are then
-    # verified with the keys at its `jwks_uri`.
+    # Clear the settings of the earlier registration, but not `_SIGNED` if the new registration sets it: then the signed requests of the
+    # client are verified with the keys at its `jwks_uri`.
     settings: dict[str, Any] = {_METHODS: None} if _SIGNED in registration.settings else {_METHODS: None, _SIGNED: None}
     if registration.proofs:
         settings[_METHODS] = {registration.method: {"credentials": [{"id": ids[new.name]} for new in registration.proofs]}}

@@ -19,8 +19,8 @@ from tests.factories.identity import make_user
 
 _SMALL_TENANTS = 50
 _STREAMS = 5
-# All copies have lower primary keys than this number, without gaps. The rows from which the copies are made (`seeds`) have
-# far lower primary keys and positions below the floor of each log, so no measured log contains them.
+# All copies have lower primary keys than this number, without gaps. The rows from which the copies are made (`seeds`) have far lower
+# primary keys. The positions of these rows are below the floor of each log, so no measured log contains them.
 _MOST = 2_000_000
 _MONTH = 30 * 86_400
 # Every tenth row belongs to a small tenant, all other rows to the first tenant.

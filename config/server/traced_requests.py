@@ -51,8 +51,8 @@ def _span_of(scope: Scope) -> AbstractContextManager[None]:
     Until Django has found the route, the name of the span contains only the kind of the path, because a path may contain an email address.
     For the fixed paths in `HOT_ENDPOINTS`, the name contains the path itself.
 
-    The trace of a caller is continued only if one of `TRACING_PROXIES` sends it. The trace of any other caller is only linked; otherwise
-    the caller could add spans to the traces of others.
+    The trace of a caller is continued only if one of `TRACING_PROXIES` sends it. For any other caller, the span gets only a link to
+    the trace; otherwise the caller could add spans to the traces of others.
     """
     method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
     place = scope["path"] if scope["path"] in HOT_ENDPOINTS else kind_of(scope["path"])

@@ -30,8 +30,8 @@ def is_secret_name(name: str) -> bool:
 def is_secret_claim(name: str | None, value: Any, *, is_read: bool = False) -> bool:
     """Tell whether a claim is a secret: by its name, by the name of a member of its value, or by a token in a text of its value.
 
-    If the connection reads the claim (`is_read`), the name of the claim does not matter: a login stores the value in the profile, so the
-    value would not stay hidden.
+    If the connection reads the claim (`is_read`), the name of the claim does not matter: a login stores the value in the profile, where
+    it can be read, so it would be useless to hide the claim.
     """
     if name is not None and not is_read and is_secret_name(name):
         return True

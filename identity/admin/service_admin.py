@@ -98,8 +98,8 @@ class ServiceAdmin(ObjectActionsAdmin[Row]):
         return view(request, object_id, form_url, extra_context)
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Show the values of the form as text to staff who may not change the row. If the form was refused, show the stored values of the
-        row above the form."""
+        """Show the values of the form as text to staff who may not change the row. If the form was refused, the part of the
+        page above the form shows the stored values of the row."""
         row = context.get("original")
         if row is not None and context["errors"]:
             # The form has already copied the refused values to `row`.

@@ -74,7 +74,7 @@ class Pace:
 
         If no token is available soon, raises `NoTurn` for a delivery that can be put off: its attempt is not counted. For every other run,
         raises `TransientFailure` with the time to wait. A run that may have written is not put off, because its attempt must be counted.
-        The next run looks the user up before it creates an account only if an attempt was counted.
+        If the attempt were not counted, the next run could create the account again, without a lookup of the user.
         """
         if self.rate is None:
             return

@@ -169,7 +169,7 @@ def test_an_auditor_and_staff_of_another_tenant_cannot_invite_or_revoke(client: 
     assert [auditor.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [403] * 3
     assert [stranger.post(act(row, name)).status_code for name in ("revoke", "resend", "new-link")] == [404] * 3
     assert row.email not in stranger.get(reverse(LIST)).content.decode()
-    # A form offers only rows of its own tenant.
+    # The form accepts only rows of the staff member's own tenant, so this form is shown again with errors.
     assert stranger.post(reverse(ADD), sent(client, acme)).status_code == 200
     assert Invitation.objects.of(acme.tenant_id).count() == 1
     assert Invitation.all_tenants.filter(client=client).count() == 1
@@ -210,7 +210,7 @@ def test_a_refused_invitation_is_explained_at_the_field_of_the_tab(
     assert not Invitation.objects.of(acme.tenant_id).exists()
 
 
-def test_the_tab_offers_only_usable_applications_and_refuses_foreign_rows(
+def test_the_tab_offers_only_usable_applications_and_refuses_other_rows(
     browser: Browser, tenant: Tenant, client: Client, acme: Organization
 ) -> None:
     other = new_tenant()

@@ -81,7 +81,7 @@ def test_an_event_of_a_deleted_entity_has_no_button(browser: Client, user: User)
     assert '<a class="button"' not in head
 
 
-def test_accounts_without_permission_see_neither_the_entity_nor_the_log(
+def test_accounts_without_permission_see_no_link_to_the_entity_or_to_the_log(
     browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_from_administrators(monkeypatch, "identity.view_user", "events.view_logentry")

@@ -1,4 +1,4 @@
-"""What a client gets for a user by OAuth, and its texts on the consent page."""
+"""What a client gets for a user by OAuth, and the texts that describe this on the consent page."""
 
 from __future__ import annotations
 

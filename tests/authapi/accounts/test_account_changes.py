@@ -1,4 +1,4 @@
-"""What happens after a user was blocked or an email address was changed: sessions, codes and tokens that end, and notices that clients get."""
+"""After a user was blocked or an email address was changed: which sessions, codes and tokens end, and which notices clients get."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_a_mail_has_the_text_of_its_language_or_otherwise_the_default_text(tenan
     assert reset_template(tenant_id=tenant.pk, name="reset_email") == 2
 
 
-def test_a_request_for_the_template_of_one_language_does_not_change_settings_of_all_languages(tenant: Tenant) -> None:
+def test_saving_the_template_of_one_language_does_not_change_the_settings_for_all_languages(tenant: Tenant) -> None:
     row = save_template(
         tenant_id=tenant.pk, name="reset_email", values={"subject": "x", "is_enabled": False, "result_url": "bad"}, language="de"
     )

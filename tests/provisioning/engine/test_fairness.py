@@ -85,7 +85,7 @@ def test_the_message_of_a_stream_that_must_wait_for_another_stream_is_sent_again
     assert len(recorder.taken) == 2 * TURN + 1
 
 
-def test_a_failure_during_the_turn_of_another_stream_gets_a_separate_message(
+def test_a_delivery_that_failed_in_the_turn_of_another_stream_gets_its_own_message(
     tenant: Tenant, other: Tenant, recorder: Recorder, messages: list[tuple[str, ...]]
 ) -> None:
     busy, quiet = burst(tenant, 2 * TURN), burst(other, 1)
