@@ -1,5 +1,5 @@
-"""Logins of applications that wait for a second factor. The application gets the `mfa_token`; the row stores the original request of the
-application.
+"""Logins that wait for a second factor at the token endpoint. The application gets the `mfa_token`; the row stores the original request of
+the application.
 """
 
 from __future__ import annotations

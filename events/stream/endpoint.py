@@ -67,8 +67,8 @@ class EventsConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no ty
 async def serve(admitted: Admitted, shared: StreamRuntime, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
     """Answer 200, write until the end, and release the slot.
 
-    If the server hands over its transport, this method returns and a separate task continues the stream. Otherwise the
-    callers of this method, with all their objects, would stay in memory for the life of the stream.
+    If the server hands over its transport, a separate task continues the stream, and this function returns at once. If it waited for the
+    end of the stream, its callers would stay in memory until then, with all their objects.
     """
     metrics.CONNECTS.labels("200", "opened").inc()
     take_over = taking_over(scope)

@@ -1,4 +1,4 @@
-"""Tells the code that prunes or restores a log which positions the streams and deliveries still need."""
+"""Reports the log positions that streams and deliveries still need. The code that prunes or restores a log reads this report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioning.runs.outcomes import Failure
 _LANES_AT_ONCE = 100
 _DISABLED_TOO_LONG = Failure(FailureClass.MISSING.value, "the stream was disabled for longer than the log keeps events")
 
-# A redelivery reads the copy in its dead letter and does not need the log.
+# Omits deliveries whose dead letter has a copy of the event: a redelivery reads this copy and does not need the log.
 _NEEDS = """
 SELECT s.id, s.status = 'disabled', s.held_since, s.position, (
     SELECT min(d.position) FROM provisioning_delivery d
@@ -44,8 +44,8 @@ DELETE FROM provisioning_lane l WHERE l.tenant_id = %(tenant)s AND NOT EXISTS (
 
 
 class DeliveryFollower:
-    """Reports two kinds of positions. The position of a stream: the stream still has to read all later events. The position of a waiting
-    delivery: its event is still to be sent.
+    """Reports two kinds of positions: the position of each stream, which still has to read all later events, and the position of each
+    waiting delivery, whose event is still to be sent.
     """
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
