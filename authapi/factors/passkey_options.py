@@ -1,4 +1,7 @@
-"""Passkey settings of connections and their pages. Both the tenant and the connection must enable passkeys."""
+"""The passkey settings of a connection: whether its users can log in and sign up with passkeys, and what the login pages offer.
+
+Both the tenant and the connection must enable passkeys.
+"""
 
 from __future__ import annotations
 

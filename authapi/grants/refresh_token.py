@@ -71,7 +71,8 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
         raise RequestRefused(LoginCase.USER_BLOCKED)
     if has_ended(row, policy, now=now) or not is_holder(row, request, client, now=now):
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)
-    # If the client lost the response, it gets the same successor again, so that a login never has two valid refresh tokens.
+    # A client that lost the response sends its old token again, and gets the same successor again. With a new successor, one login would
+    # have two valid refresh tokens.
     lost = living_successor(row, policy, now=now) if row.is_rotated else None
     if row.is_rotated and lost is None:
         raise RequestRefused(OAuthCase.INVALID_REFRESH_TOKEN)

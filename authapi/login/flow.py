@@ -81,7 +81,8 @@ def begin(http_request: HttpRequest, protocol: Protocol, request: ProtocolReques
         login.check()
         return advance(login)
     except TooMuchParked:
-        # Show this error on a page instead of sending it to the client: the limit is for the browser and the IP address.
+        # The user sees this error on a page. The client does not get it, because the client cannot change the limit, which counts for the
+        # browser or for the IP address.
         raise
     except RequestRefused as refused:
         return refuse(login, refused)

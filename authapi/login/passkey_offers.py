@@ -1,6 +1,6 @@
 """Decides whether to offer a passkey to a user who has just logged in with a password.
 
-The offer is made once per login. If the user refuses it for a while, no offer is made in this browser for 30 days.
+The offer is made once per login. If the user presses "Do not ask in this browser for 30 days", no offer is made there during this time.
 """
 
 from __future__ import annotations

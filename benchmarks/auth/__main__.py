@@ -58,7 +58,7 @@ def main() -> int:
     parser.add_argument("--connections", type=int, default=8, choices=range(1, _MOST_CONNECTIONS + 1), metavar="1-10")
     parser.add_argument("--scenarios", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--json", type=Path, help="write the figures into this file as well")
-    parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md; for a run of all scenarios")
+    parser.add_argument("--document", action="store_true", help="write the figures into docs/performance.md; needs a run of all scenarios")
     options = parser.parse_args()
     if options.document and options.scenarios != names:
         parser.error("--document requires a run of all scenarios, because the page shows all of them")

@@ -121,8 +121,8 @@ def _walk_of(question: Question) -> _Walk:
     events = Event.objects.filter(tenant_id=question.tenant_id)
     has_range = question.first is not None or question.last is not None
     if question.roots is not None:
-        # For one entity, the index returns the rows in order. The rows of several entities are sorted, which is cheap: an email address
-        # matches few entities.
+        # For one entity, the index returns the rows in order. The rows of several entities must be sorted. This is cheap, because a search
+        # has several entities only if it is a search by email address, and an address matches few users.
         own = events.filter(root=question.roots[0]) if len(question.roots) == 1 else events.filter(root__in=question.roots)
         return _Walk(own, "pk", _also(type=question.type, log_range=(question.first, question.last)))
     if question.type and not has_range:

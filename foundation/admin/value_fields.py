@@ -18,7 +18,7 @@ HOW_TO_ENTER = (
     'Numbers, true, false, lists and objects are entered as JSON. To store a number, true or false as text, put it in quotes: "5", "true".'
 )
 _EMPTY_ROWS = 3
-# Django accepts 1000 fields in one request, and a form has two such maps and other fields.
+# Django accepts 1000 fields in one request. A row has two fields, and a form has two such maps and other fields.
 _MOST_ROWS = 200
 _MOST_LETTERS = 255
 _MOST_LINES = 8

@@ -99,7 +99,7 @@ class Attempt(models.Model):
         MANUAL = "manual", "Redelivered by hand"
         CURRENT_PROFILE = "current", "Redelivered by hand, with the current profile"
 
-    # The unique constraint below begins with the delivery and serves as its index.
+    # This column has no separate index, because the index of the unique constraint below begins with it.
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="tries")
     tenant_id = models.CharField(max_length=63)
     number = models.PositiveIntegerField()
@@ -117,7 +117,8 @@ class Attempt(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["delivery", "number"], name="provisioning_attempt_number_unique")]
-        # Exchanges of failed attempts are deleted earlier than their rows.
+        # The exchanges of failed attempts are deleted earlier than the rows of these attempts. The first index finds attempts that still
+        # have exchanges.
         indexes = [
             models.Index(fields=["started_at"], condition=~Q(exchanges=[]), name="provisioning_attempt_bodies"),
             # Keyset pagination of the admin's list.

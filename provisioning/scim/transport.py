@@ -114,7 +114,8 @@ class ScimTransport:
                 if outcome.may_have_arrived and before_uncertain_repeat is not None:
                     before_uncertain_repeat()
         except ActionError as failure:
-            # The failure may come from the lookup or the rate limit between two tries, but an earlier try may have reached the server.
+            # The failure may come from `before_uncertain_repeat` or from the rate limit, and not from a try. But an earlier try may have
+            # reached the server.
             failure.is_uncertain = is_uncertain
             raise
 

@@ -163,7 +163,7 @@ def test_a_token_bound_to_a_certificate_is_refused_without_the_certificate(tenan
         confirmation={"x5t#S256": "A" * 43},
     )
     token = mint(order, tenant_id=tenant.pk)
-    # Headers without the key of an edge are ignored.
+    # Headers with a certificate are ignored if the secret of a TLS proxy is missing.
     forged = {"client-certificate": "x", "client-certificate-ca-verified": "SUCCESS"}
     for headers in ({}, forged):
         answer = read_profile(tenant, token, headers=headers)

@@ -41,7 +41,7 @@ def _told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == CRITICAL]
 
 
-def test_the_first_start_stores_the_database_and_later_starts_find_no_difference(
+def test_the_first_start_stores_the_database_identity_and_later_starts_find_it_unchanged(
     committed_db: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     DatabaseIdentity.objects.all().delete()
@@ -109,7 +109,7 @@ def test_a_difference_is_reported_at_each_start_and_changes_nothing(
     assert named in warning.msg
 
 
-def test_the_database_is_stored_and_every_cursor_is_kept_if_nothing_was_lost(noted: DatabaseIdentity, tenant: Tenant) -> None:
+def test_the_new_database_identity_is_stored_and_cursors_are_kept_if_nothing_was_lost(noted: DatabaseIdentity, tenant: Tenant) -> None:
     DatabaseIdentity.objects.update(system_identifier="7000000000000000001")
     out = StringIO()
     call_command("events", "restored", "--nothing-lost", stdout=out)

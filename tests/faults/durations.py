@@ -37,7 +37,7 @@ SECONDS = {
 }
 
 
-# The first test that uses the fixture `world` starts its servers.
+# The first test that uses the fixture `world` also starts the servers of this fixture. This is the duration of the start, in seconds.
 _WORLD_SECONDS = 12.0
 
 

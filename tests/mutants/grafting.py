@@ -94,7 +94,8 @@ def _parts(code: CodeType) -> Iterator[tuple[str, CodeType | tuple[object, ...]]
             own.append(repr(constant))
         elif _is_function(constant):
             numbers[constant.co_qualname] = numbers.get(constant.co_qualname, 0) + 1
-            # In a process, functions with the same name, such as the getter and the setter of a property, cannot be distinguished.
+            # In a process, functions with the same name, such as the getter and the setter of a property, cannot be distinguished. So the
+            # second of them gets a name that no loaded function has, and a change of it requires a new import.
             yield (constant.co_qualname if numbers[constant.co_qualname] == 1 else f"={constant.co_qualname}"), constant
         else:
             yield from _parts(constant)

@@ -88,7 +88,7 @@ def test_two_keys_with_one_id_are_refused(login: Login) -> None:
 
 
 def test_a_short_key_is_refused(login: Login) -> None:
-    # RFC 7518, 3.3 requires at least 2048 bits. A key of 512 bits can be factored within hours.
+    # RFC 7518, 3.3 requires at least 2048 bits, because short keys can be factored: a key of 512 bits within hours.
     with warnings.catch_warnings(action="ignore"):
         short = RSAKey.generate_key(1024, {"kid": "short"}, auto_kid=False)
     sent = login.leave()

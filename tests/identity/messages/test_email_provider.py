@@ -112,7 +112,7 @@ def test_the_password_of_the_mail_server_is_never_readable(api: Management, tena
         assert SECRET not in text
 
 
-def test_a_change_of_the_host_port_or_user_requires_the_password_again(api: Management, tenant: Tenant) -> None:
+def test_a_change_of_the_host_or_port_or_user_requires_the_password_again(api: Management, tenant: Tenant) -> None:
     api.post("emails/provider", provider())
     for changed in ({"smtp_host": "evil.example"}, {"smtp_port": 2525}, {"smtp_user": "other"}):
         refused = api.patch("emails/provider", {"credentials": changed})

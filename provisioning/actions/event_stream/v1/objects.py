@@ -93,9 +93,9 @@ class Links(Protocol):
 class Run:
     """The context of a run: configuration of the action, number of the attempt, deadline.
 
-    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are strategies of connections whose verified addresses prove the owner
-    of an account. `allow_named_deletion` is called before the deletion of an account that is identified only by its name. The function
-    raises an exception above an hourly limit.
+    `deadline` is a reading of `time.monotonic`. `trusted_strategies` are strategies of connections whose verified email addresses prove the
+    owner of an account. `allow_named_deletion` is called before the deletion of an account that is identified only by its name. The
+    function raises an exception above an hourly limit.
     """
 
     options: Mapping[str, Any]

@@ -148,7 +148,7 @@ def test_a_client_that_is_not_trusted_cannot_read_which_user_is_logged_in(old: O
     assert known(old, origin=ORIGIN).json() == {"sso": False}
 
 
-def test_the_country_is_read_from_the_header_of_the_edge(old: OldClient, settings: Any) -> None:
+def test_the_country_is_read_from_the_header_that_the_setting_names(old: OldClient, settings: Any) -> None:
     def ask(**headers: Any) -> Any:
         return old.ask("/user/geoloc/country", method="GET", **headers).json()
 
