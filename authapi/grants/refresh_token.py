@@ -82,8 +82,8 @@ def _exchanged(request: TokenRequest, client: Client, token: str) -> Granted | N
 
 
 def is_holder(row: RefreshToken, request: TokenRequest, client: Client, *, now: datetime) -> bool:
-    """Tell whether the sender may use the token. An online token requires its session. A bound token of a public client requires the proof
-    of its key."""
+    """Tell whether the sender may use the token. A token for `online_access` is valid only while its session exists. A bound token of a
+    public client requires the proof of its key."""
     scopes = row.scope.split()
     is_online = "online_access" in scopes and "offline_access" not in scopes
     # The row of an expired session stays until a task deletes it, so the expiry must be checked, too. Checking the idle expiry is enough,

@@ -253,7 +253,7 @@ def _browser_login(login: Login, proven: ProvenUser) -> BrowserLogin:
 def _session(login: Login, proven: ProvenUser) -> tuple[Session, str]:
     """Return the session after the login, with its cookie.
 
-    If the present session has the same user, it is renewed; otherwise a new session begins.
+    If the present session has the same user and connection, it is renewed; otherwise a new session begins.
     """
     present = login.session
     if present is not None and (present.user_id, present.connection_id) == (proven.user.pk, proven.connection.pk):
@@ -310,7 +310,10 @@ def _renew_memory(login: Login, answer: HttpResponse, session: Session) -> None:
 
 
 def _note_silent(login: Login, refused: RequestRefused | None = None) -> None:
-    """Write a line to the sign-in log about the answer to a silent request. A login or a refusal on a page writes its own line."""
+    """Write a line to the sign-in log about the answer to a silent request, for which no page may be shown.
+
+    A login or a refusal on a page writes its own line.
+    """
     if login.wish.is_silent:
         sign_in_log.note(
             tenant_id=login.host.tenant_id,

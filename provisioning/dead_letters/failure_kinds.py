@@ -59,7 +59,7 @@ class FailureKind:
 
 @dataclass(frozen=True)
 class FailureKinds:
-    """The kinds of failure of a tenant. `is_cut` tells whether there are more dead letters or kinds than the limits permit."""
+    """The kinds of failure of a tenant. `is_cut` means that a limit was reached, so there may be further dead letters or kinds."""
 
     kinds: list[FailureKind]
     is_cut: bool

@@ -32,7 +32,7 @@ class Fitting:
         """Return the value to set at the path, converted to the type of its attribute; None if there is nothing to send.
 
         The result is a list in two cases: if the path names a whole list (`emails`), or if the value is a list and the path names a part
-        without a type of the elements (`emails.value`).
+        of the elements but no type (`emails.value`, unlike `emails[type eq "work"].value`).
         """
         described = path.part if path.leaf else path.described
         if type(value) is str and described is not None and described.kind == "string":
@@ -126,7 +126,7 @@ def _fits_json(number: float) -> bool:
 
 
 def _named(value: Any) -> str:
-    """Return the type of a value in words; the value itself is personal data."""
+    """Return the type of a value in words, for messages. The value itself is personal data, which messages must not contain."""
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, list):

@@ -190,7 +190,7 @@ class ScimTransport:
 
 
 def encoded(body: dict[str, Any] | None) -> bytes | None:
-    """Return the body as UTF-8 JSON, or None; raise `DataFailure` if it cannot be encoded."""
+    """Return the body as UTF-8 JSON; None if there is no body. Raises `DataFailure` if the body cannot be encoded."""
     if body is None:
         return None
     try:

@@ -54,7 +54,7 @@ def test_a_request_may_set_the_id_of_a_new_user_but_not_an_existing_id(api: Mana
     )
 
 
-def test_an_email_is_accepted_in_upper_and_lower_case(api: Management, ada: User) -> None:
+def test_an_email_that_differs_from_an_existing_one_only_in_case_is_refused(api: Management, ada: User) -> None:
     assert api.post("users", {"connection": "people", "email": "ADA@example.test", "password": PASSWORD}).status == 409
 
 

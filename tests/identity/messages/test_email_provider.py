@@ -146,7 +146,7 @@ def test_mails_use_the_sender_and_headers_of_the_provider(api: Management, ada: 
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_disabled_provider_sends_nothing(api: Management, ada: User) -> None:
+def test_the_mail_server_of_the_service_sends_mails_while_the_provider_is_disabled(api: Management, ada: User) -> None:
     api.post("emails/provider", provider(enabled=False))
     verify(api, ada)
     (sent,) = mail.outbox

@@ -83,7 +83,9 @@ def test_each_condition_of_a_selection_reduces_the_selected_dead_letters(tenant:
     assert chosen(stream, Selection(created_from=now + timedelta(hours=1))) == set()
 
 
-def test_ignored_dead_letters_are_redelivered_only_on_request(tenant: Tenant, stream: EventStream, recorder: Recorder) -> None:
+def test_ignored_dead_letters_are_selected_only_if_the_selection_names_their_state(
+    tenant: Tenant, stream: EventStream, recorder: Recorder
+) -> None:
     letters = dict(zip(("open", "acknowledged", "ignored", "resolved"), bury(tenant, stream, recorder, *"abcd"), strict=True))
     for state, letter in letters.items():
         if state != "open":
