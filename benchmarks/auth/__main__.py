@@ -35,7 +35,8 @@ from benchmarks.auth.subjects import Subject, oidc_provider, ours
 _Server = TypeVar("_Server", Subject, SamlSubject)
 _Requests = Callable[[_Server, int, float], list[NextRequest]]
 
-# The scenario with DPoP proofs is last: in the first two and a half minutes with a new Redis, the service requires a nonce in each proof.
+# In the first two and a half minutes with a new Redis, the service requires a nonce in each DPoP proof. So the scenario with DPoP proofs is
+# last.
 SCENARIOS: dict[str, _Requests[Subject]] = {
     "client_credentials": Subject.client_credentials,
     "refresh_token": Subject.refresh,

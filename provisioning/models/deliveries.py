@@ -66,7 +66,7 @@ class Delivery(models.Model):
         indexes = [
             models.Index(fields=["stream_id", "key", "position"], condition=Q(state="todo"), name="provisioning_delivery_waiting"),
             models.Index(fields=["stream_id", "key", "position"], condition=Q(is_written=True), name="provisioning_delivery_written"),
-            # The first index serves the management interface, which lists failures per stream. The second index serves the admin, which
+            # The next index serves the management interface, which lists failures per stream. The index after it serves the admin, which
             # lists deliveries of a tenant, newest first.
             models.Index(fields=["stream_id", "id"], condition=Q(state="dead"), name="provisioning_delivery_dead"),
             models.Index(fields=["tenant_id", "id"], name="provisioning_delivery_listed"),

@@ -42,7 +42,7 @@ class AuthenticatorsEndpoint(Endpoint):
 
 
 class MultifactorProviderEndpoint(Endpoint):
-    """The factors of a user that belong to one provider name in the URL."""
+    """The factors of a user whose kind belongs to the provider name in the URL, such as `google-authenticator`."""
 
     path_schemas: ClassVar[dict[str, Any]] = {"provider": {"enum": [*_PROVIDERS, *_OTHER_PROVIDERS]}}
     operations: ClassVar[dict[str, Operation]] = {
