@@ -38,7 +38,7 @@ def write_random_list(path: Path, entries: int) -> None:
 
 
 def timed(breaches: BreachList, calls: int, *, path: Path | None = None) -> float:
-    """Return the microseconds of each search. With a path, drop this file from the page cache before each search."""
+    """Return the mean time of a search, in microseconds. With a path, drop this file from the page cache before each search."""
     spent = 0.0
     for number in range(calls):
         if path is not None:

@@ -120,7 +120,8 @@ def _is_refused_as_leaked(attempt: Attempt, user: User) -> bool:
 
 def _count_failure(attempt: Attempt, count: Count) -> None:
     if count.add_failure() and count.rules.notifies:
-        # The job also starts for unknown identifiers, because only the worker looks up the recipient.
+        # The job also starts for unknown identifiers. Only the worker looks up the user, so the time of the response does not reveal
+        # whether the user exists.
         start_unblock_mail(
             connection=attempt.connection,
             identifier=count.identifier,

@@ -267,7 +267,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     list_select_related = ("tenant",)
     sortable_by = ("title",)
     search_fields = ("name", "=identifier", "=id")
-    empty_text = "No APIs yet. The management interface appears here with its first client grant or token."
+    empty_text = "No APIs yet. The management interface appears here when its first client grant or token is created."
     deletion_effect = (
         "The permissions and the client grants of the API are deleted, too. Clients with a grant for the API lose all their access tokens "
         "for APIs, also for other APIs."
@@ -294,7 +294,7 @@ class ApiResourceAdmin(RowPagesAdmin[ApiResource], ServiceAdmin[ApiResource]):
     def get_fieldsets(self, request: HttpRequest, obj: ApiResource | None = None) -> Any:
         # If an account sees only one tenant, the header of every page shows this tenant. Other accounts see the tenant in this form.
         kept_first = [] if obj is None else ["id", *([] if self.is_bound(request) else ["tenant"])]
-        # If the account may not change APIs, Django shows the stored value of a field, which is JSON.
+        # If the account may not change APIs, Django shows stored values. The stored scopes are JSON, so show `scopes_in_lines` instead.
         is_shown = obj is not None and not self.has_change_permission(request, obj)
         own = [*kept_first, "identifier", "name", "scopes_in_lines" if is_shown else "scopes"]
         tokens = ["token_lifetime", "token_lifetime_for_web", "token_dialect", "signing_alg", "signing_secret", "allow_offline_access"]

@@ -9,7 +9,7 @@ METHOD = "client_secret_post"
 
 
 def presented(request: TokenRequest) -> Credential | None:
-    """Return the client id and secret of the body. None without a secret."""
+    """Return the client id and secret of the body; None if the body has no secret."""
     secret = request.text("client_secret")
     if secret is None:
         return None

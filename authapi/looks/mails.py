@@ -1,4 +1,7 @@
-"""The looks of a tenant in mails, for `foundation.hooks.tenant_looks`. Mail programs load no style sheet of this service."""
+"""The looks of a tenant in mails, for `foundation.hooks.tenant_looks`.
+
+Mail programs load no style sheet of this service, so a mail itself contains these values.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def examine_slots(patient: Patient, patience_seconds: float, tell: Callable[[str
     if seconds is None:
         text = f"{count} streams were closed, and {patience_seconds:g} s later no slot is free: the service does not notice the disconnects"
         return fail("slots", text, to_do(DISCONNECTS, named), **facts)
-    text = f"{count} streams up to the limit; after closing them a slot was free within {seconds:.1f} s"
+    text = f"{count} streams were opened, up to the limit; after they were closed, a slot was free within {seconds:.1f} s"
     if seconds > _PROMPT_SECONDS:
         return warn("slots", text, "The service notices disconnects late: " + to_do(DISCONNECTS, named), **facts)
     return ok("slots", text, **facts)

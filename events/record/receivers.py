@@ -34,8 +34,8 @@ def _listen(kind: DocumentKind, model: type[models.Model], part: Part | None) ->
     attribute = part.document_column if part else "pk"
 
     def saved(instance: models.Model, *, raw: bool = False, **_: Any) -> None:
-        # Record no row of a fixture here: the rows to which it refers may be loaded later. Its mark stays, and the sweep records the
-        # change.
+        # Do not record a row of a fixture here: other rows of the fixture, to which this row refers, may be loaded later. The mark of the
+        # row stays, and the sweep records the change.
         if not raw:
             _record(kind, str(getattr(instance, attribute)), instance)
 

@@ -56,8 +56,8 @@ _COUNTED = {
 class JobAdmin(ReadOnlyAdmin[Job], ObjectActionsAdmin[Job]):
     change_form_template = "admin/job_form.html"
     id_field = "id"
-    # Names of actions in order of precedence: the first action that applies to the job is the only button of the page. Other apps add
-    # names.
+    # Names of actions in order of precedence. The first of these actions that applies to the job is a button; all other actions of the job
+    # are in the menu “More”. Other apps add names.
     primary_actions: tuple[str, ...] = ("file",)
     list_display = ("id", "what", "state", "progress", "connection", "created_at", "tenant")
     list_filter = ("type", "status", "created_at")

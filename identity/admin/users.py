@@ -156,7 +156,8 @@ class UserAdmin(RowPagesAdmin[User], ServiceAdmin[User]):
         return given if first is None else {"connection": first.pk, **given}
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # An index serves the list of one tenant. The primary key serves the list of all tenants.
+        # The index on `created_at` begins with the tenant, so it serves only the list of one tenant. The list of all tenants uses the order
+        # of the primary key.
         return ("-created_at", "-pk") if self.is_bound(request) else ("-pk",)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

@@ -211,7 +211,7 @@ _SOCIAL: Mapping[str, Guide] = {
         (
             "Register an application at the provider and enter the callback address as its redirect URI.",
             "In the attribute map, fill user_id with the value of the profile that identifies the user and never changes.",
-            "This service runs no scripts that read the profile, as some other services do. Enter the address of the profile.",
+            "Some other services read the profile with a script. This service runs no scripts: enter the address of the profile instead.",
         ),
     ),
 }

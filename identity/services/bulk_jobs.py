@@ -81,7 +81,10 @@ def start_bulk_job(*, tenant_id: str, act: BulkAct, rows: models.QuerySet[Any]) 
 
 @step_of(Job.Type.BULK_ACTION, may_be_cancelled=True)
 def act_on_next(job: Job) -> bool:
-    """Process the next rows of a job whose row is locked, as the account that started it. Returns False if no row is left."""
+    """Process the next rows of a job, on behalf of the account that started the job. Returns False if no row is left.
+
+    The caller has locked the row of the job.
+    """
     act = act_named(job.parameters["act"])
     if act is None:
         raise NoSuchAct

@@ -71,7 +71,7 @@ def claim_named(stream_id: str, key: str) -> Claim | NotDue | None:
 
 
 def claim_oldest(stream_id: str, *, is_probe: bool = False) -> Claim | None:
-    """Find the lane of the stream that has been due longest, and claim the first delivery of this lane."""
+    """In one stream, find the lane that has been due longest, and claim the first delivery of this lane."""
     with transaction.atomic():
         return _claim_oldest(stream_id, is_probe=is_probe)
 
@@ -203,8 +203,9 @@ def _require_lease(claim: Claim) -> None:
 def _settle_and_take(claim: Claim, success: Success) -> Step:
     """Settle, delete the lane if it is empty, and claim the next delivery, in one round trip to the database.
 
-    Six round trips would cost more than the rest of a delivery. A wait for the disk would cost more, too, so the commit is asynchronous.
-    If a crash of the database loses an outcome, the event is delivered again with the same event id (ADR 0030).
+    Separate statements would need six round trips, which cost more than the rest of a delivery. A wait for the disk at
+    the commit would cost more, too, so the commit is asynchronous. If a crash of the database loses an outcome, the event is delivered
+    again with the same event id (ADR 0030).
     """
     values = {
         **delivery_rows.success_values(claim, success),

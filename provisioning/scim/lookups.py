@@ -79,7 +79,7 @@ class AccountLookup:
         2. If the server refuses the filter, or returns no account with our key, read the account that this action has linked to the user.
            If this action has no valid link, read the account that another action of the tenant has linked.
         3. Without any link, filter by `userName` in two cases: if the server refused the filter by `externalId`, or if that filter is known
-           to miss accounts with our key. In the second case, only our key proves an account.
+           to miss accounts with our key. In the second case, only our key proves that an account belongs to the user.
 
         Raises a `DataFailure` if a returned account may belong to another user, and `RouteMissing` for a 404 without a SCIM error body.
         """

@@ -1,4 +1,4 @@
-"""The users of a synchronization in the order of their keys, with the documents of events."""
+"""The users of a synchronization in the order of their keys. Each user has the same document as in an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-// Sends the answer to the window that opened or framed this page. The browser discards the answer if that window has another origin.
+// Sends the answer to the window that opened or framed this page. `origin` is the registered origin of the
+// client: if that window has another origin, the browser discards the answer.
 const { message, origin } = document.getElementById("answer").dataset;
 const receiver = window.opener ?? (window.parent === window ? null : window.parent);
 receiver?.postMessage(JSON.parse(message), origin);

@@ -162,7 +162,7 @@
     reveal(revealed, scroll.scrollHeight !== height);
   }
 
-  /* Shows the name of an entity with a link to its page; otherwise its id. */
+  /* Shows the name of an entity with a link to its page. If no page is known, shows the fallback text or the id. */
   function showName(node) {
     const known = names.get(node.dataset.root) || {};
     if (!known.url) {
@@ -246,7 +246,7 @@
     summary.append(time, type);
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
-    // Do not scroll while the user reads an expanded entry. Expanding an entry causes no scroll event.
+    // Do not scroll while the user reads an expanded entry. Expanding an entry causes no scroll event, so the scroll listener misses it.
     details.addEventListener("toggle", () => followIf(!details.open && isAtTheEnd()));
     // The links are beside the summary: a summary works as a button, and a button must not contain links.
     entry.append(details, subjectsNode(event));
@@ -318,7 +318,7 @@
     tell();
   }
 
-  /* Returns the reason why the list is empty. The list never has events of types that the filter excludes. */
+  /* Returns the reason why no event is shown. A new event of a type that the user did not choose is not added to the list. */
   function nothingShown() {
     if (list.children.length || entity.value.trim()) return empty.dataset.filtered;
     return chosenTypes().length ? empty.dataset.types : NOTHING_YET;

@@ -120,7 +120,7 @@ def test_errors_are_sentences_that_name_the_line(browser: Browser) -> None:
     }
 
 
-def test_a_machine_client_gets_its_first_api_in_the_same_form(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_of_a_machine_client_also_creates_its_first_client_grant(browser: Browser, tenant: Tenant) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier=ORDERS, scopes=[{"value": "read:orders", "description": ""}])
     assert set(errors_of(add(browser, "machine", name="Robot", api=api.pk, scopes="write:orders"))) == {"scopes"}
     assert not Client.objects.of(tenant.pk).exists()
@@ -152,7 +152,9 @@ def test_the_api_of_another_tenant_is_not_offered_or_granted(browser: Browser, t
     assert not ClientGrant.objects.of(tenant.pk).exists()
 
 
-def test_the_form_of_a_machine_client_has_no_api_without_the_permission_to_grant(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_permission_for_client_grants_the_form_of_a_machine_client_offers_no_apis(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     api = create_api_resource(tenant_id=tenant.pk, identifier=ORDERS)
     take_from_administrators(monkeypatch, "authapi.add_clientgrant")
     browser = browser_of(new_staff(tenant))

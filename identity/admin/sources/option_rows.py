@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from foundation.admin.column_rows import Cells, Column, Rows, RowsField, is_cell
 from foundation.secrets.hidden_values import is_secret
 
-# The longest expression of a map; an attribute of SAML has at most 500 characters.
+# Maximum length of a claim in a row. It permits every attribute of SAML, because the options limit these to 500 characters.
 _LONGEST_CLAIM = 512
 _LONGEST_VALUE = 2000
 _CHOOSE = ("", "Choose a field")

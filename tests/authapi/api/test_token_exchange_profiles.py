@@ -142,7 +142,7 @@ def test_a_profile_is_deleted_with_its_connection(api: Management, tenant: Tenan
     assert not TokenExchangeProfile.objects.of(tenant.pk).exists()
 
 
-def test_a_grant_for_users_stores_the_allowed_token_exchange(api: Management, tenant: Tenant) -> None:
+def test_a_client_grant_for_users_stores_the_allowed_token_exchange(api: Management, tenant: Tenant) -> None:
     client = api.post("clients", {"name": "Orders", "app_type": "non_interactive"}).json["client_id"]
     api.post("resource-servers", {"identifier": "urn:stock"})
     named = {"client_id": client, "audience": "urn:stock"}
@@ -152,7 +152,7 @@ def test_a_grant_for_users_stores_the_allowed_token_exchange(api: Management, te
     assert "token_exchange" not in api.patch(f"client-grants/{made.json['id']}", {"token_exchange": None}).json
 
 
-def test_a_client_is_linked_to_its_api(api: Management) -> None:
+def test_a_client_that_represents_an_api_must_name_an_existing_api(api: Management) -> None:
     api.post("resource-servers", {"identifier": "urn:orders"})
     made = api.post("clients", {"name": "Orders", "app_type": "resource_server", "resource_server_identifier": "urn:orders"})
     assert (made.status, made.json["resource_server_identifier"]) == (201, "urn:orders")

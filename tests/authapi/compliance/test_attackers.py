@@ -29,7 +29,7 @@ def bank(tenant: Tenant) -> Bank:
 
 
 def thief_headers(bank: Bank) -> dict[str, str]:
-    """Return the headers of a certificate with the same subject and another key."""
+    """Return the headers of a certificate with the subject of the client's certificate, and with another key."""
     return forwarded(bank.edge, certificate("thief", subject=SUBJECT))
 
 

@@ -266,7 +266,7 @@ def use_bound_tokens(provider: Provider, value: bool) -> None:
 
 
 def use_mtls_alias(provider: Provider, value: dict[str, str]) -> None:
-    """Send the requests that an edge forwards from the URLs in `value`: to the same paths of the host, with the client's certificate."""
+    """Send requests as a TLS proxy forwards them from the URLs in `value`: to the same paths of the host, with the certificate."""
     document = provider.metadata
     machine = Machine(provider, "self_signed_tls_client_auth")
     for endpoint, address in value.items():

@@ -43,8 +43,8 @@ def _set_back(tenant: Tenant, position: int) -> None:
 
 
 async def _watch_while(tenant: Tenant, position: int | None) -> Reason | None:
-    """Follow the log, and reset it to `position` if given. Return why the stream was closed, or None if it is still open after two
-    seconds."""
+    """Follow the log. If `position` is given, then set the log back to this position, as a restore would. Return why the stream was
+    closed, or None if it is still open after two seconds."""
     pool = read_pool()
     await pool.open()
     log = LogReader(pool)

@@ -74,7 +74,7 @@ class Walk:
         return page
 
     def unique(self, name: str) -> str:
-        """Return an email address that no other visit uses."""
+        """Return an email address that only this walk uses. It names the language, and whether the walk has scripts."""
         return f"{name}-{self.language}-{'script' if self.has_script else 'plain'}@example.test"
 
     def change_browser(self) -> None:

@@ -90,7 +90,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("resource", BAD, ids=str)
-def test_two_different_resources_an_unknown_and_an_invalid_resource_are_refused(shop: Shop, resource: Any) -> None:
+def test_an_unknown_or_invalid_resource_is_refused_and_so_are_two_different_resources(shop: Shop, resource: Any) -> None:
     target_error(shop.machine(resource=resource))
     answer = shop.ask(resource=resource)
     assert answer.answer["error"] == "invalid_target"

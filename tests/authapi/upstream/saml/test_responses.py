@@ -53,7 +53,7 @@ def why(raw: bytes, wanted: Expected | None = None, **more: Any) -> str:
     return refused.value.detail
 
 
-def test_a_valid_response_states_the_user_and_how_long_its_id_must_be_stored() -> None:
+def test_a_valid_response_states_the_user_and_how_long_the_assertion_id_must_be_stored() -> None:
     found = judged(answer(assertion_id="_a").raw)
     statement = found.assertion.statement
     assert (found.assertion.id, statement.issuer, statement.session_index) == ("_a", ENTITY_ID, "_session-1")
