@@ -59,7 +59,7 @@ def _drop_from_cache(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks breached_passwords", description=__doc__)
-    parser.add_argument("--entries", type=int, default=20_000_000, help="Entries of the list.")
+    parser.add_argument("--entries", type=int, default=20_000_000, help="Number of entries of the list.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="breaches") as place:
         path = Path(place) / "list"

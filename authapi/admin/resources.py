@@ -117,7 +117,7 @@ class ApiResourceForm(ServiceForm):
         required=False,
         choices=_ALGORITHMS,
         label="Signature of tokens",
-        help_text="How tokens for this API are signed. With HS256, the API checks them with the secret below, otherwise with the "
+        help_text="The algorithm that signs tokens for this API. With HS256, the API checks them with the secret below, otherwise with the "
         "published keys. With the secret, this API could create such tokens itself, so the userinfo endpoint and other APIs refuse "
         "tokens with HS256.",
     )

@@ -311,7 +311,7 @@ def _answer(request: _Request) -> _Done | _Waiting:
         return _settled(request, outcome, call.charge, rate)
     except StrangerRefused as refused:
         return _Done(_failed(RequestRefused(RequestCase.TOO_MANY_REQUESTS), request.methods), request.paid.tenant_id, refused.rate)
-    except Exception as error:  # noqa: BLE001  (the outermost layer: every failure becomes a row of the table)
+    except Exception as error:  # noqa: BLE001  (the outermost layer: every exception becomes an error answer)
         return _Done(_failed(_worded(error, request.words), request.methods), request.paid.tenant_id, rate or request.paid.rate)
 
 

@@ -55,8 +55,8 @@ class TenantForm(ServiceForm):
                 "an hour. A client that reads no events for this time must read all data again. If you lower the number, older "
                 "events are deleted and cannot be restored."
             ),
-            "max_event_connections": "How many streams the clients of the tenant can keep open at the same time. Empty: the default "
-            "of the platform.",
+            "max_event_connections": "Maximum number of streams that the clients of the tenant can keep open at the same time. Empty: "
+            "the default of the platform.",
         }
 
 

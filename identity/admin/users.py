@@ -56,7 +56,7 @@ class UserForm(ServiceForm):
         fields = ()  # The admin class defines in its fieldsets which fields are shown.
         labels = {"multifactor": "Second factor"}
         help_texts = {
-            "email_verified": "Whether the user has proven that the email address is their own. If you change the address, saving clears "
+            "email_verified": "Checked: the user has proven that the email address is their own. If you change the address, saving clears "
             "this box. If the new address is proven, too, then check the box again, and save again.",
             "multifactor": f"“{EnrolledFactor.PROVIDER}” means that the user has a second factor. The tab Security lists the factors.",
             "phone_number": "A plus sign, the country code and the number, such as +4915112345678.",

@@ -67,7 +67,7 @@ class AccountLookup:
         self.has_met_strangers = False
 
     def for_user(self, links: LinkBook) -> Self:
-        """Return this client with the account links of another user."""
+        """Return a copy of this object with the account links of another user."""
         other = copy.copy(self)
         other.links = links
         return other

@@ -403,7 +403,7 @@
     }
   }
 
-  /* Opens the stream once. Returns "again", "later" after a failure, or "never" if another attempt cannot succeed. */
+  /* Opens the stream once. Returns "again" after the stream has ended, "later" after a refusal, or "never" if it cannot succeed later. */
   async function followOnce() {
     const mine = (connection = new AbortController());
     const asked = new URLSearchParams(chosenTypes().map((name) => ["event_type", name])).toString();

@@ -77,7 +77,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run with a time limit if it had not enough time for any fault test."""
+    """Fail a run with a time limit if it found fault tests but had no time to start even one of them."""
     started = [_STARTED in item.stash for item in session.items if item.get_closest_marker("fault")]
     if programme.tested_nothing(found=len(started), started=sum(started)):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED

@@ -224,7 +224,7 @@ def test_a_mail_and_the_page_of_its_link_have_the_language_of_the_request(worldw
     assert language_of(Browser(worldwide.tenant).send("GET", link.group(1))) == "ja"
 
 
-def test_a_mail_without_a_request_has_the_language_of_the_user_if_known(worldwide: Login) -> None:
+def test_a_mail_that_no_user_requested_has_the_language_of_the_user_or_the_default(worldwide: Login) -> None:
     named: dict[str, Any] = {"tenant_id": worldwide.tenant.pk, "user_id": worldwide.user.user_id}
     enable(worldwide, "fr", "de", "en")
     start_verification(**named)

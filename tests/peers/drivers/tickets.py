@@ -1,4 +1,4 @@
-"""Creates tickets and invitations, whose links applications give to users, with auth0-python. Prints the results."""
+"""Uses auth0-python to create tickets and invitations, whose links applications give to users. Prints the results."""
 
 from __future__ import annotations
 
