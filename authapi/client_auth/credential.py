@@ -26,7 +26,10 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Credential:
-    """A client id with its proof: a secret (in all its possible spellings), an assertion, or a certificate."""
+    """A client id with its proof: a secret, an assertion, or a certificate.
+
+    `secrets` may also contain the URL-decoded form of the secret.
+    """
 
     method: str
     client_id: str

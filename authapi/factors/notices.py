@@ -1,4 +1,4 @@
-"""Mails about changes to second factors and passkeys. An attacker with a stolen password may add a factor to keep access."""
+"""Mails about changes to second factors and passkeys. So users notice an attacker who adds a factor to keep access to an account."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _DIGEST_PART = 16
 
 
 def wished_invitation(client: Client, ticket: str, organization: str) -> Invitation | None:
-    """Return the invitation of a ticket in any state; None if the invitation is for another client or organization.
+    """Return the invitation of a ticket, even if it was accepted or has expired; None if it is for another client or organization.
 
     `organization` is the id or name in the request.
     """

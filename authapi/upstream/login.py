@@ -40,7 +40,8 @@ _LONGEST_CODE = 4096
 _LONGEST_TOLD = 300
 _LONGEST_USER = 2000
 _NAMES = {"given_name": "firstName", "family_name": "lastName"}
-# The longest id token that is stored for the logout at the provider. The URL of that logout contains the id token and other parameters.
+# Maximum length of an id token that is stored for the logout at the provider. The URL of that logout contains the id token, so this limit
+# also keeps the URL short.
 _LONGEST_HINT = 6000
 
 

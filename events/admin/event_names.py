@@ -17,5 +17,5 @@ _TYPE = re.compile(rf"(?:\A|(?<=>))(?:{'|'.join(map(re.escape, EVENT_TYPES))})(?
 def wrapping(text: Any) -> SafeString:
     """Return a text, or escaped HTML, in which an event type wraps only after a dot. Text that is copied from the page is unchanged."""
     escaped = conditional_escape(text)
-    # Safe to mark: the text is escaped, and an event type contains no character with a meaning in HTML.
+    # `mark_safe` is correct here: the text is escaped, and an event type contains no character with a meaning in HTML.
     return mark_safe(_TYPE.sub(lambda name: name[0].replace(".", ".<wbr>"), escaped))  # noqa: S308  # nosec

@@ -45,7 +45,8 @@ def jobs_at_work(request: HttpRequest, model: type[models.Model]) -> list[tuple[
     tenant = tenant_in_scope(request)
     if tenant is None or model not in acted_models():
         return []
-    # Unfinished jobs are few and have an index. A query in the order of the list could read all jobs.
+    # Unfinished jobs are few, and an index finds them. They are sorted by time below, because a query in the order of `created_at` could
+    # read all jobs.
     waiting = Job.objects.of(tenant).filter(status__in=(Job.Status.PENDING, Job.Status.PROCESSING)).order_by("status", "lease_until")
     label = model._meta.label_lower
     found = [job for job in waiting[:FOUND] if job.type == Job.Type.BULK_ACTION and job.parameters.get("model") == label]

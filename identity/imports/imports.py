@@ -128,8 +128,8 @@ def _import_chunk(job: Job, connection: Connection, chunk: JobChunk) -> Counter[
                 constraint = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
                 _fail(job, number, row, [RowProblem(_CONFLICTS.get(constraint, _TAKEN.code), _TAKEN.message)], counts)
             except ValueError as error:
-                # The recorder raises ValueError for an event that is too large. This app must not import the app of the recorder,
-                # so the class of the error is unknown here.
+                # The recorder raises a subclass of ValueError for an event that is too large. This code cannot name the subclass, because
+                # this app must not import the app of the recorder.
                 logger.warning("job %s: row %s was refused: %s", job.pk, number, type(error).__name__)
                 _fail(job, number, row, [_TOO_LARGE], counts)
     return counts

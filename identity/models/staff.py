@@ -73,7 +73,7 @@ class Staff(AbstractBaseUser, PermissionsMixin):
 
     @property
     def standing(self) -> str:
-        """The role as text, with its tenant."""
+        """The role as text, with the tenant of the account."""
         if self.role == ADMINISTRATOR:
             return "Platform operator" if self.tenant_id is None else f"{ROLES[self.role].label} of {self.tenant_id}"
         return f"{ROLES[self.role].label} of {self.tenant_id or 'the platform'}"

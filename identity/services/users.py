@@ -187,8 +187,9 @@ def locked_user(*, tenant_id: str, user_id: str) -> User:
 def locked_users(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
     """Return the users in the order of their keys, locked in that order until the transaction ends; raise `NotFound` if a user is missing.
 
-    Call it before the root of a relation is locked, because the deletion of a user also locks the user first. A relation of a deleted
-    user could not be recorded as an event.
+    The locks prevent that a user is deleted before its new relation is recorded, because a relation of a deleted user cannot be recorded.
+    Call this function before the root of the relation is locked: the deletion of a user also locks the user first, so locks in another
+    order could cause a deadlock.
     """
     return _complete(User.objects.of(tenant_id).select_for_update(no_key=True), user_ids)
 

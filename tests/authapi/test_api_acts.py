@@ -306,7 +306,7 @@ def test_a_global_client_needs_a_grant_for_another_api(browser: Browser, tenant:
     assert browser.get(page(api, "test")).context["clients"] == []
 
 
-def test_the_test_page_shows_a_client_that_its_limited_list_leaves_out(
+def test_the_test_page_adds_the_requested_client_to_its_limited_list_of_clients(
     browser: Browser, tenant: Tenant, api: ApiResource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_request, "_MOST_CLIENTS", 1)
@@ -382,7 +382,7 @@ def test_the_test_page_says_that_tokens_must_be_bound(browser: Browser, tenant: 
     assert warning in shown
 
 
-def test_the_test_page_says_that_the_api_refuses_applications(browser: Browser, tenant: Tenant) -> None:
+def test_the_test_page_says_that_applications_get_tokens_only_for_users(browser: Browser, tenant: Tenant) -> None:
     denied = {"subject_type_authorization": {"user": {"policy": "allow_all"}, "client": {"policy": "deny_all"}}}
     api = create_api_resource(tenant_id=tenant.pk, identifier=IDENTIFIER, settings=denied)
     assert "allow no application to request tokens without a user" in browser.get(page(api, "test")).content.decode()

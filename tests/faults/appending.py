@@ -1,4 +1,7 @@
-"""Creates events and a stream to the recorder for a tenant of a fault test: `python -m tests.faults.appending <tenant> <keys> <rounds>`."""
+"""Creates a stream to the test destination, and events, for a tenant of a fault test.
+
+Usage: `python -m tests.faults.appending <tenant> <keys> <rounds>`.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from tests.provisioning.engine.logs import append_events, make_stream  # noqa: E
 
 
 def main(tenant_id: str, keys: int, rounds: int) -> None:
-    """Start a stream that begins at the end of the tenant's log and delivers to the recorder. Then append `rounds` numbered events for
-    each of `keys` users. The events of the users alternate."""
+    """Start a stream that begins at the end of the tenant's log and delivers to the test destination. Then append `rounds` numbered
+    events for each of `keys` users. The events of the users alternate."""
     tenant = Tenant.objects.get(pk=tenant_id)
     stream = make_stream(tenant, position=Head.objects.get(pk=tenant.pk).position)
     names = [f"user:{tenant.pk}-{number}" for number in range(keys)]

@@ -1,4 +1,5 @@
-"""Unmodified clients use device logins, token exchange, introspection and client registration, over TLS with a private authority."""
+"""Unmodified clients use device logins, token exchange, introspection and client registration. They use TLS with a private
+certificate authority."""
 
 from __future__ import annotations
 

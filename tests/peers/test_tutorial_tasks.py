@@ -61,7 +61,7 @@ def follow(page: Page, script: str) -> None:
 
 
 def go(page: Page, title: str) -> None:
-    """Open a list with its link in the navigation."""
+    """Click the link to a list in the navigation."""
     follow(page, f"[...document.querySelectorAll('#nav-sidebar a')].find((link) => link.textContent.trim() === '{title}')")
     assert title in page.text("h1")
 

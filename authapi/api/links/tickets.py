@@ -23,7 +23,7 @@ from identity.api.user_bodies import UserId
 from identity.api.users import INEXISTENT_USER
 from identity.models import Connection, User
 
-# Clients send this name for the provider of passwords, as in the upstream system.
+# As in the upstream system, clients send this value as `provider` for a user with a password.
 _DATABASE = "auth0"
 _LINK: Schema = {"type": "object", "required": ["ticket"], "properties": {"ticket": {**TEXT, "description": "The link."}}}
 _SCOPES = ("create:user_tickets",)
@@ -38,7 +38,9 @@ class TicketIdentity(Closed):
 class TicketSettings(Closed):
     """Members of both kinds of tickets."""
 
-    result_url = Text(required=False, max_length=2048, help_text="The URL to which a used link redirects.")
+    result_url = Text(
+        required=False, max_length=2048, help_text="The page of the link redirects to this URL. The outcome is in its query parameters."
+    )
     client_id = Text(required=False, max_length=64, help_text="The application. The page links to its login URL.")
     organization_id = organization_id(required=False)
     ttl_sec = WholeNumber(

@@ -65,5 +65,5 @@ def _check(request: TokenRequest, client: Client, parameters: Parameters) -> Non
     facts = facts_of(client)
     pushed = replace(parameters, pushed=_NOT_YET)
     checked(pushed, facts, target_of(pushed, facts))
-    # This check runs before the user is known. So it refuses an API only if the client may not use it for any user.
+    # This check runs before the user is known. So it refuses an API only if there is no user for whom the client may use it.
     OAUTH.terms(ProtocolRequest(request.host, client, pushed.state), None, None)

@@ -106,7 +106,7 @@ def test_a_change_of_the_options_keeps_sealed_members_that_the_request_does_not_
         ({"twilio_token": None, "gateway_authentication": {"method": "bearer"}}, {"gateway_authentication/secret", "homemade"}),
         ({"gateway_authentication": {"secret": None}}, {"twilio_token", "homemade"}),
         ({"gateway_authentication": None}, {"twilio_token", "homemade"}),
-        # A client can read the object `gateway_authentication`. A request without the object removes it.
+        # A request replaces all options that a client can read. So a request without the object `gateway_authentication` removes it.
         ({"from": "+1"}, {"twilio_token", "homemade"}),
         ({"gateway_authentication": {}, "homemade": None}, {"twilio_token", "gateway_authentication/secret"}),
         ({"gateway_authentication": "text"}, {"twilio_token", "homemade", "gateway_authentication"}),
@@ -131,7 +131,7 @@ def test_setting_the_options_to_null_removes_the_sealed_members_too(tenant: Tena
     assert (row(tenant, identifier).options, row(tenant, identifier).sealed_options) == ({}, {})
 
 
-def test_a_change_of_a_secret_alone_records_an_event_without_the_secret(tenant: Tenant) -> None:
+def test_a_change_of_only_a_secret_records_an_event_without_the_secret(tenant: Tenant) -> None:
     api = Management(tenant)
     identifier = made(api, "oidc", {"client_id": "c", "client_secret": "first-secret"})
     events = len(numbered(tenant.pk))

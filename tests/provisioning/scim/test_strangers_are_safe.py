@@ -255,7 +255,7 @@ def test_a_link_stays_valid_if_a_response_echoes_unstored_data(key_filter: str, 
     assert (server.accounts, server.violations) == ({}, [])
 
 
-def test_a_link_stores_the_creation_time_of_the_last_read() -> None:
+def test_a_link_stores_the_creation_time_that_the_last_read_returned() -> None:
     server, links = BadServer(Manners(key_filter="refused", keys="dropped", created="rounded")), MemoryLinks()
     _life(server, links, ("user.created", ANN))
     assert links.only().created_there.endswith(".123456+00:00")

@@ -122,7 +122,7 @@ def test_no_delivery_of_a_user_starts_while_a_run_locks_the_lanes_of_the_user(
     assert Delivery.objects.get(stream_id=stream.pk, event_type="user.updated").state == "delivered"
 
 
-def test_lanes_of_a_killed_process_become_free_and_use_no_additional_attempt(action: Action, stream: EventStream, anna: User) -> None:
+def test_the_leases_of_a_killed_process_expire_without_an_additional_attempt(action: Action, stream: EventStream, anna: User) -> None:
     deliver(anna.tenant, stream)
     key = f"user:{anna.user_id}"
     hold = held_lanes([stream.pk], tenant_id=action.tenant_id, key=key, seconds=0.0)
