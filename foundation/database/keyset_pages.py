@@ -94,7 +94,8 @@ def _from(rows: QuerySet[Row], place: Place, moment: str) -> QuerySet[Row]:
     """Return the rows beyond the place.
 
     Two conditions select these rows. The first is a range of times, which an index serves. The range includes the rows with exactly the
-    time of the place, and another page has already shown some of them. The second condition drops those.
+    time of the place, and another page has already shown some of them. The second condition drops the rows that another page
+    has shown.
     """
     beyond = "gt" if place.is_newer else "lt"
     within = {f"{moment}__{beyond}e": place.moment}

@@ -14,7 +14,7 @@ from identity.staff_roles import ADMINISTRATOR, ROLES, is_allowed
 
 
 def canonical_email(email: str) -> str:
-    """Return the canonical spelling of an address, which is stored, looked up and counted."""
+    """Return the canonical spelling of an address. Accounts are stored and looked up, and failed logins are counted, by this spelling."""
     return email.strip().lower()
 
 

@@ -63,7 +63,7 @@ class Ambiguous:
 
 @dataclass(frozen=True)
 class Taken:
-    """The resource with our user name has another key, or belongs to another user or tenant."""
+    """The resource with the name of our user has another key, or belongs to another user or tenant."""
 
     id: str
 

@@ -17,7 +17,7 @@ def per_attribute(resource: Mapping[str, Any], removed: Iterable[str] = ()) -> d
     """Return one `replace` per attribute, and one `remove` per path in `removed`, for servers that require paths.
 
     Multi-valued attributes are sent whole, because some servers refuse value filters in paths. Paths of extension attributes
-    start with the URN, and each part has its own path (spec, "Requests made", rule 2).
+    start with the URN, and each sub-attribute in an extension has its own path (spec, "Requests made", rule 2).
     """
     operations: list[dict[str, Any]] = []
     for name, value in resource.items():

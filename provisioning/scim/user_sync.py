@@ -157,7 +157,7 @@ class UserSync:
             return self._adopt(document, person, conflict)
         if created.existing is None:
             return delivered(reason, user_id=person.external_id, scim_id=created.id)
-        # If an earlier event has linked the account, the account does not have the values of this event yet.
+        # An account that an earlier event has linked does not have the values of this event yet, so write them.
         if reason != "created" or self._client.links.is_linked_before:
             return self._update(created.existing, document)
         if is_repetition:

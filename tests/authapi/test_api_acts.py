@@ -78,7 +78,7 @@ def machine(tenant: Tenant, api: ApiResource, name: str = "Robot", **changes: An
 # Buttons in the header of the page
 
 
-def test_the_header_of_an_api_has_buttons_for_a_permission_a_test_and_a_grant(browser: Browser, api: ApiResource) -> None:
+def test_the_header_of_an_api_has_buttons_for_a_permission_and_a_test_and_a_grant(browser: Browser, api: ApiResource) -> None:
     head = head_of(browser, api)
     assert primary_of(head) == [("Add permission", f"{page(api)}?tab=permissions#id_add-permission-value")]
     assert menu_of(head) == ["Request a token", "Grant to a client", "History", "Delete"]

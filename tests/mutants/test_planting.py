@@ -44,7 +44,7 @@ def test_only_the_named_function_is_changed() -> None:
     ],
     ids=["decorator", "constant", "class"],
 )
-def test_decorators_constants_and_classes_can_be_changed(at: str, old: str, new: str) -> None:
+def test_decorators_and_constants_and_classes_can_be_changed(at: str, old: str, new: str) -> None:
     assert mutated(SOURCE, replace(MUTANT, at=at, old=old, new=new)) == SOURCE.replace(old, new, 1)
 
 

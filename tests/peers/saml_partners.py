@@ -1,4 +1,5 @@
-"""Third-party SAML partners in separate processes. The test sends a command, and the driver sends a response. Each is one line of JSON."""
+"""Third-party SAML partners in separate processes. The test sends a command, and the driver sends a response. Each command and
+each response is one line of JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`GET /user/geoloc/country`: the country of the browser, for forms that offer the calling code of the country.
 
-A proxy at the edge may set the country in a header. The answer is about the caller only, so a forged header does no harm.
+A proxy in front of the service may set the country in a header. The answer is about the caller only, so a forged header does no harm.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ from authapi.protocols.legacy.token_replies import NO_STORE
 
 
 def country(request: LegacyRequest) -> Reply:
-    """Return the country that the edge reports, if known, and the IP address."""
+    """Return the country that the proxy reports, if known, and the IP address."""
     return Reply({"ip": request.address, "country_code": country_in(request.headers)}, headers=NO_STORE)

@@ -14,7 +14,7 @@ _HELP = {
     scim.BASE_URL: "The base URL of SCIM 2.0, such as https://example.com/scim/v2. If you change the server, also enter its token.",
     scim.BEARER_TOKEN: "Copy the token from the settings of the server, where it is often called API token or secret token.",
     scim.TIMEOUT_MS: f"Milliseconds per request. A slower request fails. Default: {scim.DEFAULT_TIMEOUT_MS}.",
-    scim.MAX_RETRIES: "How often one attempt sends a request again after an error of the server or the network. "
+    scim.MAX_RETRIES: "The maximum number of times that one attempt sends a request again after an error of the server or the network. "
     f"Default: {scim.DEFAULT_MAX_RETRIES}.",
     scim.CONNECTION_ALLOWLIST: "Names of connections, separated by commas. Users of other connections are not provisioned. "
     "Empty: users of all connections.",

@@ -34,7 +34,7 @@ def run(action: Action, event_type: str = "user.created", **more: Any) -> Action
     return run_action(setup, envelope(event_type), **arguments)
 
 
-def test_an_outcome_contains_ids_log_lines_and_masked_exchanges(tenant: Tenant) -> None:
+def test_an_outcome_contains_ids_and_log_lines_and_masked_exchanges(tenant: Tenant) -> None:
     with misbehaving_server(sequence(reply(201, user("77")))) as server:
         outcome = run(scim_action(tenant, server.base_url))
         assert server.received[0].headers["authorization"] == f"Bearer {TOKEN}"
@@ -57,7 +57,7 @@ def test_the_base_url_is_masked_but_numbers_and_connection_names_are_not(tenant:
     assert "***/Users/1" in outcome.exchanges[0]["response_body"]
 
 
-def test_a_failure_contains_class_status_detail_log_lines_and_exchanges(tenant: Tenant) -> None:
+def test_a_failure_contains_class_and_status_and_detail_and_log_lines_and_exchanges(tenant: Tenant) -> None:
     with misbehaving_server(by_verb(POST=scim_error(409, "uniqueness", "taken"), GET=listing())) as server:
         with pytest.raises(ActionError) as raised:
             run(scim_action(tenant, server.base_url))

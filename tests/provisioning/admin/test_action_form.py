@@ -191,7 +191,7 @@ def test_a_new_action_uses_the_template_by_default(browser: Client) -> None:
     assert '<option value="scim-user-provisioning" selected>' in browser.get(reverse(ADD)).content.decode()
 
 
-def test_further_secrets_can_be_kept_changed_added_and_removed_in_rows(browser: Client, tenant: Tenant) -> None:
+def test_further_secrets_can_be_kept_or_changed_or_added_or_removed_in_rows(browser: Client, tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     new = {"name": "own", "template": "", "entry_point": path, "other_secrets-name-0": "KEY", "other_secrets-value-0": "abc-def"}
     assert browser.post(reverse(ADD), new).status_code == 302

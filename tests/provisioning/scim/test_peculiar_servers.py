@@ -190,7 +190,7 @@ def life_of_anna(server: PeculiarServer, **more: Any) -> list[str]:
         (LabelsPlainJson, ["created", "updated", "deleted"]),
     ],
 )
-def test_creating_renaming_and_deleting_a_user_changes_no_other_user(kind: type[PeculiarServer], ends: list[str]) -> None:
+def test_creating_or_renaming_or_deleting_a_user_changes_no_other_user(kind: type[PeculiarServer], ends: list[str]) -> None:
     assert life_of_anna(kind()) == ends
 
 

@@ -194,7 +194,9 @@ def test_the_previewed_request_equals_the_request_of_a_delivery_byte_for_byte(
     assert [(request.verb, request.body) for request in writes] == [(shown.method, shown.body) for shown in (created, updated)]
 
 
-def test_the_management_interface_has_previews_dry_runs_and_runs(action: Action, anna: User, server: RealServer, tenant: Tenant) -> None:
+def test_the_management_interface_has_previews_and_dry_runs_and_runs(
+    action: Action, anna: User, server: RealServer, tenant: Tenant
+) -> None:
     api, path = Management(tenant), f"actions/actions/{action.pk}/test"
     shown = api.post(path, {"payload": {"test": "mapping", "user_id": anna.user_id, "operation": "create"}}).json["payload"]
     assert (shown["method"], json.loads(shown["body"])["userName"]) == ("POST", "anna@example.test")
