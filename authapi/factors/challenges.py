@@ -42,7 +42,7 @@ CODE_DIGITS = 6
 LIFE = timedelta(minutes=5)
 # After a message to a factor, the user can request the next message only after this time, because mails take some seconds to arrive.
 PAUSE = timedelta(seconds=30)
-# The newest codes that were sent to a factor are valid, at most this many. So the code in a late message still works.
+# Only this many codes that were sent to one factor are valid: the newest ones. So the code in a late message still works.
 _COUNTING = 2
 # Number of wrong guesses after which a code is invalid.
 _MOST_FAILURES = 5

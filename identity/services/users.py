@@ -187,7 +187,7 @@ def locked_user(*, tenant_id: str, user_id: str) -> User:
 def locked_users(*, tenant_id: str, user_ids: Iterable[str]) -> list[User]:
     """Return the users in the order of their keys, locked in that order until the transaction ends; raise `NotFound` if a user is missing.
 
-    The locks prevent that a user is deleted before its new relation is recorded, because a relation of a deleted user cannot be recorded.
+    The locks prevent the deletion of a user before its new relation is recorded: a relation of a deleted user cannot be recorded.
     Call this function before the root of the relation is locked: the deletion of a user also locks the user first, so locks in another
     order could cause a deadlock.
     """

@@ -109,7 +109,7 @@ def test_an_auditor_sees_the_labels_of_the_form(tenant: Tenant, signed: ApiResou
     assert "Token dialect" not in shown
 
 
-def test_an_auditor_sees_only_the_test_page(tenant: Tenant, signed: ApiResource) -> None:
+def test_an_auditor_sees_no_buttons_that_change_the_api(tenant: Tenant, signed: ApiResource) -> None:
     auditor = browser_of(new_staff(tenant, AUDITOR))
     head = head_of(auditor, signed)
     assert primary_of(head) == []

@@ -76,7 +76,7 @@ def test_every_member_has_an_effect_or_a_documented_reason_for_having_none(path:
         "https://a.test/'x.png",
     ],
 )
-def test_a_url_that_could_end_a_css_rule_or_a_policy_is_not_used(address: str) -> None:
+def test_a_url_that_is_unsafe_in_css_or_in_a_security_policy_is_not_used(address: str) -> None:
     theme = with_value(default_theme(), ("page_background", "background_image_url"), address)
     theme = with_value(with_value(theme, ("widget", "logo_url"), address), ("fonts", "font_url"), address)
     looks = looks_of_theme(theme)

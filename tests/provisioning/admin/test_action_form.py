@@ -153,7 +153,7 @@ def test_changing_the_server_requires_its_token(browser: Client, action: Action)
     }
 
 
-def test_the_page_shows_missing_secrets_and_a_run_that_can_exceed_the_time_budget(browser: Client, tenant: Tenant) -> None:
+def test_the_page_warns_of_missing_secrets_and_of_runs_longer_than_the_time_budget(browser: Client, tenant: Tenant) -> None:
     secrets = {"SCIM_BASE_URL": "https://scim.example.test", "SCIM_TIMEOUT_MS": "5000"}
     action = ActionFactory.create(tenant_id=tenant.pk, name="slow", template="scim-user-provisioning", secrets=secrets)
     text = shown(browser.get(page(action)))

@@ -229,7 +229,7 @@ def test_a_trial_is_kept_for_ten_days(action: Action, anna: User) -> None:
     assert [str(pk) for pk in Trial.objects.filter(action=action).values_list("pk", flat=True)] == [kept]
 
 
-def test_a_response_about_another_user_stops_the_dry_run(make_action: Callable[..., Action], anna: User) -> None:
+def test_a_response_with_an_invalid_shape_stops_the_dry_run(make_action: Callable[..., Action], anna: User) -> None:
     class Broken(ScimServer):
         def read(self, request: Received, identifier: str) -> Wire:
             return b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"

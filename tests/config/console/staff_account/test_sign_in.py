@@ -176,7 +176,7 @@ def test_only_the_right_password_reveals_whether_an_account_has_passkeys(visitor
     ],
     ids=lambda fault: next(iter(fault)),
 )
-def test_a_passkey_response_for_another_site_is_refused(visitor: Client, passkey: Authenticator, fault: dict[str, Any]) -> None:
+def test_a_passkey_response_with_one_wrong_value_is_refused(visitor: Client, passkey: Authenticator, fault: dict[str, Any]) -> None:
     asked = options(visitor, "passkey_sign_in_options")
     for name, value in fault.items():
         setattr(passkey, name, value)
