@@ -26,7 +26,7 @@ django_application: Any = get_asgi_application()
 # create many objects.
 collector.rest()
 
-from django.conf import settings  # noqa: E402  (models may be imported only after the line above)
+from django.conf import settings  # noqa: E402  (models may be imported only after `get_asgi_application`)
 
 from authapi.views import HOT_ENDPOINTS  # noqa: E402
 from authapi.views.legacy_endpoints import LEGACY_ENDPOINTS  # noqa: E402

@@ -216,7 +216,7 @@ def end_with_users(sender: type[User], rows: Iterable[User], **_: Any) -> None:
 def end_expired_sessions() -> int:
     """End expired sessions of all tenants, for at most ten seconds; the next run continues. Return the number of ended sessions."""
     until = time.monotonic() + _PRUNE_SECONDS
-    # The idle expiry is never after the absolute expiry, so one index finds all expired sessions.
+    # The idle expiry is never after the absolute expiry, so this condition on the idle expiry finds all expired sessions.
     over = of_running_tenants(Session.all_tenants.filter(idle_expires_at__lte=timezone.now()))
     over = over.order_by("idle_expires_at").select_related("user")
     count = 0

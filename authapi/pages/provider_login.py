@@ -47,7 +47,7 @@ class Evidence:
 
 
 def answered_request(request: HttpRequest, host: HostMatch, state: str) -> tuple[LoginTransaction, AuthenticationRequest]:
-    """Return the login to which an answer belongs. The login accepts no second answer. Raises `RequestRefused`."""
+    """Return the login and the authentication request to which an answer belongs. A second answer is refused. Raises `RequestRefused`."""
     found = request_for(host.tenant_id, state)
     if found is None:
         raise RequestRefused(LoginCase.REQUEST_EXPIRED)
@@ -90,7 +90,10 @@ def note_refusal(
     connection: Connection | None = None,
     shown: Callable[[], str] = str,
 ) -> None:
-    """Write to the sign-in log why a login failed, in words that help to remove the cause. Store the refused message with this line."""
+    """Write to the sign-in log why a login failed, in words that help to remove the cause.
+
+    If a message of the provider caused the failure, also store the message with this line, as far as a rate limit permits.
+    """
     is_about_message = isinstance(refused, UpstreamFailed)
     detail = refused.detail if isinstance(refused, UpstreamFailed) else ""
     line = sign_in_log.note(

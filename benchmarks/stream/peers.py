@@ -104,7 +104,7 @@ class BareSender:
         return [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"] * shape.streams
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
-        """Send the frame; it contains no numbers."""
+        """Send the frame. The program always sends the same bytes, so `channel` and `number` have no effect."""
         return self.told(f"send {count}")
 
     def told(self, command: str) -> float:

@@ -31,7 +31,7 @@ class Output:
         return bool(chunk)
 
     def close(self) -> None:
-        """Show the remaining lines and close the pipe, which descendants of the process may keep open."""
+        """Show the remaining lines and close the pipe. Do not wait for its end: descendants of the process may still write to it."""
         if self.pipe.closed:
             return
         self.read()

@@ -91,7 +91,7 @@ class Writer:
         except asyncio.CancelledError:
             if self.broken_by is None:
                 raise
-            # `break_off` canceled only this write, so the server's task continues and returns normally.
+            # `break_off` has canceled the task only to abort this write. Undo this, so that the task continues and returns normally.
             if self._task is not None:
                 self._task.uncancel()
             raise Broken from None

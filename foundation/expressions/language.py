@@ -124,7 +124,7 @@ def _check(root: _Node) -> None:
         if node["type"] == "function_expression" and node["value"] not in NAMES:
             raise ExpressionRefused(f"There is no function {node['value']}(). The functions are {', '.join(sorted(NAMES))}.")
         if node["type"] == "expref":
-            raise ExpressionRefused("Expressions that are given to functions with & are not supported.")
+            raise ExpressionRefused("Arguments that begin with & (references to expressions) are not supported.")
         if node["type"] == "slice" and 0 in node["children"][2:]:
             raise ExpressionRefused("The step of a slice cannot be 0.")
 

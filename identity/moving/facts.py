@@ -61,7 +61,7 @@ def _settings(facts: dict[str, Any]) -> Iterator[str]:
     for name, theirs in facts["settings"].items():
         ours = str(getattr(settings, name))
         if ours != theirs:
-            yield f"{name} is {theirs!r} at the source and {ours!r} here. Both values must be equal, because consumers keep the value."
+            yield f"{name} is {theirs!r} at the source and {ours!r} here. Both must be equal: consumers and stored rows depend on them."
 
 
 def _keys(archive: Archive) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _hosts(archive: Archive) -> Iterator[str]:
 def _staff(archive: Archive) -> Iterator[str]:
     taken = Staff.objects.filter(email__in=archive.facts["staff"]).exclude(tenant_id=archive.tenant_id)
     for email in taken.order_by("email").values_list("email", flat=True)[:_SHOWN]:
-        yield f"A staff account with the e-mail address {email} exists here. Change one of the two addresses."
+        yield f"A staff account with the email address {email} exists here. Change one of the two addresses."
 
 
 def _fingerprints(name: str, journey: Journey) -> dict[str, str]:

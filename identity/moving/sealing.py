@@ -1,4 +1,4 @@
-"""The encrypted values of the rows of a move: decrypted at the source, and encrypted again at the target, for the rows of the target."""
+"""The encrypted values of the rows of a move: decrypted at the source, and encrypted again at the target, bound to the rows there."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def failing(error: Exception) -> Callable[[Call], Answer]:
         (InvalidScopeError(), 400, "invalid_scope", "invalid scope"),
     ],
 )
-def test_every_failure_is_answered_with_a_row_of_the_failure_table(
+def test_each_failure_gets_the_answer_that_the_table_of_failures_defines(
     tenant: Tenant, error: Exception, status: int, code: str, description: str
 ) -> None:
     application = hot_endpoint(failing(error), name="probe", methods=("GET",))

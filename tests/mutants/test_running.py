@@ -41,7 +41,7 @@ def verdicts_on(tree: Path, *mutants: Mapping[str, object]) -> list[tuple[str, s
     return [(verdict, detail) for verdict, detail in judged(JUDGE, tree, json.dumps(mutants))]
 
 
-def test_a_mutant_is_reported_as_caught_missed_or_broken(toy: Path) -> None:
+def test_a_mutant_is_reported_as_caught_or_as_missed_or_as_broken(toy: Path) -> None:
     caught = {"at": AT, "old": "age >= 18", "new": "True", "tests": ["test_guard.py"]}
     missed = {**caught, "new": "age > 18"}
     stale = {**caught, "old": "age >= 21"}

@@ -58,5 +58,6 @@ def change_password(own: OwnAct, user: User, *, present: str, new: str) -> Passw
         update_user(tenant_id=user.tenant_id, user_id=user.user_id, changes={"password": new})
     own.note(_CHANGED)
     cookie = add_proof(own.session, ())
-    # `add_proof` always finds the session: `locked_user` has read its row, and the lock on the user prevents the deletion of this row.
+    # `add_proof` always finds the session: `locked_user` has read the row of the session, and the lock on the user prevents the
+    # deletion of this row.
     return PasswordChange(cookie=cookie or "")

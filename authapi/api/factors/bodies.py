@@ -159,7 +159,7 @@ def given_factor(body: dict[str, Any]) -> GivenFactor:
 
 
 def made_key(body: dict[str, Any]) -> NewCredential:
-    """Return the key that a checked body describes, with the same type as a key that an authenticator has just created."""
+    """Return the key in a checked body as a `NewCredential`, the same class as for a key that an authenticator has just created."""
     try:
         key_id = _urlsafe(body["key_id"])
         public_key = base64.b64decode(body["public_key"].replace("-", "+").replace("_", "/") + "==")

@@ -13,7 +13,7 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from authapi.login.browser import post_form, see_other, with_parameters
 from authapi.protocols.oauth.authorization_request import Target
 
-# The page with the message loads one file of this host, and nothing else.
+# The page with the message may load scripts, style sheets and pictures of this host, and nothing else.
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; "
 
 

@@ -77,7 +77,8 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     answer["Content-Disposition"] = (
         'attachment; filename="metadata.xml"' if "download" in request.GET else 'inline; filename="metadata.xml"'
     )
-    # Partners load the metadata every hour or every day, so they get a new certificate soon.
+    # Caches keep the metadata for at most 5 minutes. So a partner that loads it every hour or every day gets a new certificate at its next
+    # load.
     answer["Cache-Control"] = "public, max-age=300"
     return answer
 
@@ -96,7 +97,10 @@ def metadata_of(host: HostMatch, client_id: str, settings: SamlSettings) -> byte
 
 
 def sent_message(request: HttpRequest, *parameters: str) -> Sent | None:
-    """Return the SAML message in a request, None if the request has no message. Raises `RequestRefused` for a repeated message."""
+    """Return the SAML message in a request, None if the request has no message.
+
+    Raises `RequestRefused` if the request has several messages or several `RelayState` parameters.
+    """
     is_posted = request.method == "POST"
     values = request.POST if is_posted else request.GET
     found = [(name, each) for name in parameters for each in values.getlist(name)]

@@ -128,7 +128,7 @@ class AccountPages(SitePages):
 
     @method_decorator(needs_proof)
     def remove(self, request: HttpRequest, factor_id: str) -> HttpResponse:
-        """Remove a factor after a confirmation. For the last factor the form has a checkbox."""
+        """Remove a factor after a confirmation. If this is the last factor, a checkbox of the form must be selected, too."""
         factor = _own_factor(request, factor_id)
         is_last = factor.staff.factors.count() == 1
         form = RemovalForm(request.POST if request.method == "POST" else None, is_last=is_last)

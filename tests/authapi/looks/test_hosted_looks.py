@@ -101,7 +101,7 @@ def test_a_replaced_or_removed_picture_is_no_longer_served(browser: Browser, ten
     assert "<img" not in browser.get(RESET).text
 
 
-def test_a_reset_removes_the_pictures_the_colors_and_the_theme(browser: Browser, tenant: Tenant) -> None:
+def test_a_reset_removes_pictures_and_colors_and_the_theme(browser: Browser, tenant: Tenant) -> None:
     for kind in ("logo", "favicon", "background"):
         upload_picture(tenant_id=tenant.pk, kind=kind, sent=encoded())
     change_branding(tenant_id=tenant.pk, changes={"primary_color": "#112233", "font_stack": "serif"})

@@ -55,7 +55,7 @@ def test_a_file_that_others_may_read_is_replaced_by_a_private_file(tmp_path: Pat
     assert [file.name for file in tmp_path.iterdir()] == ["facts"]
 
 
-def test_the_sockets_of_a_long_data_directory_are_in_another_directory(tmp_path: Path) -> None:
+def test_sockets_are_elsewhere_if_the_path_of_the_data_directory_is_long(tmp_path: Path) -> None:
     near = socket_directory(tmp_path, "redis")
     far = socket_directory(tmp_path / ("deep" * 30), "redis")
 
@@ -93,7 +93,7 @@ def test_reset_does_not_remove_a_directory_with_files_of_other_programs(tmp_path
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
-def test_reset_removes_the_files_of_make_up(tmp_path: Path) -> None:
+def test_reset_accepts_every_file_that_the_launcher_creates(tmp_path: Path) -> None:
     for name in ("lock", "keys", ".keys.4711", "up.json", ".up.json.12", "up.env", "up.log", "demo.json", "environment"):
         (tmp_path / name).touch()
     for name in ("postgres", "redis", "run", "scim", "beat", "tls"):

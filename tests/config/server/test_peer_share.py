@@ -36,7 +36,7 @@ def test_a_peer_with_nearly_all_requests_is_reported_with_its_share() -> None:
     assert minutes.reported()[-1] == ("192.0.2.1", 0.95)
 
 
-def test_many_peers_have_no_large_share() -> None:
+def test_each_of_many_peers_has_a_small_share() -> None:
     minutes = Minutes()
     for _ in range(2):
         minutes.minute([f"192.0.2.{number % 200}" for number in range(2000)])

@@ -60,7 +60,7 @@ def test_each_line_is_read_as_it_was_written(rows: list[dict[str, Any]], step: i
 
 
 @pytest.mark.parametrize("content", ['\ufeff[{"a": 1}]', ' \n[{"a": 1}]\n ', '\ufeff{"a": 1}', '{"a": 1}\r\n', '\n\n{"a": 1}'])
-def test_a_byte_order_mark_and_white_space_around_it_are_ignored(content: str) -> None:
+def test_a_byte_order_mark_and_white_space_around_the_rows_are_ignored(content: str) -> None:
     assert list(read_rows(io.BytesIO(content.encode()))) == [{"a": 1}]
 
 

@@ -276,7 +276,7 @@ def test_an_import_whose_host_or_id_is_in_use_is_refused_before_its_first_write(
     with target.here():
         create_tenant(tenant_id="another-one", name="Another", host=f"{populated.pk}.example.test")
         Staff.objects.create(email=email, password="!")
-        refused(archive, f"The host {populated.pk}.example.test belongs to the tenant another-one here. A staff account with the e-mail")
+        refused(archive, f"The host {populated.pk}.example.test belongs to the tenant another-one here. A staff account with the email")
         assert not Tenant.objects.filter(pk=populated.pk).exists()
         CustomDomain.objects.of("another-one").delete()
         Staff.objects.filter(email=email).delete()

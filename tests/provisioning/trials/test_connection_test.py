@@ -406,7 +406,7 @@ def test_a_second_test_is_refused_until_the_running_test_counts_as_lost(action: 
     assert running.outcome == "lost"
 
 
-def test_an_installed_entry_point_has_no_connection_test(tenant: Tenant) -> None:
+def test_an_action_with_an_installed_class_has_no_connection_test(tenant: Tenant) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     with pytest.raises(NotSupported):
         probed(create_action(tenant_id=tenant.pk, name="own", entry_point_path=path))

@@ -108,7 +108,7 @@ def test_a_token_of_another_key_or_another_device_is_refused(old: OldClient) -> 
         assert refusal(log_in(old, token)) == INVALID
 
 
-def test_a_key_is_valid_only_for_its_user_client_and_tenant(old: OldClient, second: OldClient) -> None:
+def test_a_key_is_valid_only_for_its_user_and_its_client_and_its_tenant(old: OldClient, second: OldClient) -> None:
     register(old)
     other = make_user(connection=old.connection, email="bob@example.test")
     assert refusal(log_in(old, signed(old, sub=other.user_id))) == INVALID
