@@ -19,9 +19,7 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--subjects", nargs="+", default=[], metavar="TEXT", help="only servers whose name contains one of these texts")
     parser.add_argument("--quick", action="store_true", help="small sizes and one round, only to check that the benchmark runs")
     parser.add_argument("--rounds", type=int, help="rounds per figure; the figure is their median")
-    parser.add_argument(
-        "--streams", type=int, help="number of streams in the scenarios fanout, burst, connects and idle; a multiple of 8"
-    )
+    parser.add_argument("--streams", type=int, help="number of streams in the scenarios fanout, burst, connects and idle; a multiple of 8")
     parser.add_argument("--history", type=int, help="number of events in the scenario replay")
     parser.add_argument("--json", type=Path, help="a file for the figures, with every round")
     parser.add_argument("--document", action="store_true", help="write docs/performance.md and its plot")

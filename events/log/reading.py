@@ -182,7 +182,7 @@ class LogReader:
     async def start_at(self, tenant_id: str, moment: datetime) -> tuple[Bounds, Cursor]:
         """Return the cursor directly before the first event recorded at or after the time; the end of the log if there is no such event.
 
-        Raises `CursorExpired` if an event recorded at or after the time was pruned. If the log is complete and the time is before its first
+        Raises `CursorExpired` if an event recorded at or after the time was pruned. If no event was pruned and the time is before the first
         event, the cursor is the floor.
         """
         rows = await self._rows(_PLACE_OF, {"tenant": tenant_id, "moment": moment})

@@ -90,9 +90,7 @@ def has_replica() -> bool:
 def give_up(error: DatabaseError) -> None:
     """Use the primary for a while, because the replica failed."""
     _Failure.at = time.monotonic()
-    logger.warning(
-        "the replica failed; lists and exports use the primary for %s s: %s", _PAUSE_SECONDS, str(error).strip().split("\n")[0]
-    )
+    logger.warning("the replica failed; lists and exports use the primary for %s s: %s", _PAUSE_SECONDS, str(error).strip().split("\n")[0])
     connections[ALIAS].close()
 
 

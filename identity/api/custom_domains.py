@@ -93,7 +93,7 @@ class CustomDomainEndpoint(Endpoint):
             raise invalid_query("Expected domain:1", "sort")
         if query.get("take") or query.get("from"):
             return Response(answer_list(_rows(), query, _LISTING, render, order=order))
-        # The bare list has no pages: a tenant has few domains.
+        # Without these parameters, the list has no pages, because a tenant has few domains.
         return Response([project.of_list(render(row), *_LISTING.only_on_request) for row in order.apply(_rows())])
 
     def create(self, request: Request) -> Response:

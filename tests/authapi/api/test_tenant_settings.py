@@ -35,7 +35,7 @@ def test_page_settings_omit_members_without_a_value(api: Management) -> None:
     assert api.patch("tenants/settings", pages).json.keys() & pages.keys() == set()
 
 
-def test_settings_can_be_changed_one_by_one(api: Management, tenant: Tenant, database_connection: Connection) -> None:
+def test_a_change_of_settings_keeps_the_other_settings(api: Management, tenant: Tenant, database_connection: Connection) -> None:
     answer = api.patch("tenants/settings", {"friendly_name": "Acme", "idle_session_lifetime": 24, "default_directory": "people"})
     assert answer.status == 200
     assert (answer.json["friendly_name"], answer.json["idle_session_lifetime"]) == ("Acme", 24)

@@ -207,7 +207,7 @@ def test_a_passkey_is_offered_only_if_the_browser_and_the_settings_allow_it(walk
     assert "code" in walk.browser.submit(to_offer(walk, prompt="login"), answer="never").answer
     assert "no_passkey" in walk.browser.cookies
     assert "code" in to_offer(walk, prompt="login").answer
-    # A new browser gets the offer, unless the tenant or the connection has switched offers off.
+    # A new browser has no cookie `no_passkey`. It still gets no offer, because the connection has switched offers off.
     with_offer(walk, options={"passkey_options": {"progressive_enrollment_enabled": False}})
     assert "code" in to_offer(another(walk)).answer
 

@@ -167,7 +167,7 @@ def test_an_unknown_audience_is_refused_before_any_login(tenant: Tenant, client:
         ("deny", {"organization": "org_some"}, "parameter organization is not allowed for this client"),
     ],
 )
-def test_a_login_without_the_required_organization_is_refused(
+def test_a_login_is_refused_if_the_organization_is_missing_or_not_allowed(
     tenant: Tenant, client: Registered, alice: User, usage: str, sent: dict[str, str], words: str
 ) -> None:
     update_client(tenant_id=tenant.pk, client_id=client.client_id, changes={"settings": {"organization_usage": usage}})

@@ -190,7 +190,7 @@ def test_a_known_browser_gets_a_code_during_a_flood_from_other_browsers(visit: V
     assert visit.enter_address(visit.ask(prompt="login")).status == 200
 
 
-def test_the_cookie_of_another_account_has_no_effect_for_this_address(visit: Visit) -> None:
+def test_a_browser_in_which_another_user_logged_in_gets_no_code_during_a_flood(visit: Visit) -> None:
     create_user(tenant_id=visit.door.tenant.pk, connection=visit.door.email, email=ADA)
     page = visit.enter_address(visit.ask(), email="eve@example.test")
     assert "code" in visit.enter_code(page, last_code(visit.door.tenant.pk)).answer
