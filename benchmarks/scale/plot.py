@@ -1,4 +1,4 @@
-"""Line charts as SVG: relative costs at growing sizes, on a logarithmic axis. Readable on light and dark backgrounds. Pure."""
+"""Line charts as SVG: relative costs at growing sizes, on a logarithmic axis of sizes. Readable on light and dark backgrounds. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 _WIDTH, _HEIGHT = 760, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 230, 30, 26
 _LINE = 16
-# The axis reaches at least this multiple, so that noise of some percent does not look like growth.
+# The axis of the costs reaches at least this multiple, so that noise of some percent does not look like growth.
 _LEAST_TOP = 2.0
 _STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
