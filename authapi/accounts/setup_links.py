@@ -115,7 +115,7 @@ def create_setup_link(
     _require_use(user, kind, adds=adds)
     recipient = recipient or user.email or ""
     if is_mailed and not recipient:
-        raise Invalid({"email": ["The user has no email address: send an address in email, or leave send_mail out"]})
+        raise Invalid({"email": ["The user has no email address: set email to an address, or leave out send_mail"]})
     if is_mailed and usable_count(user, _PURPOSE) >= MOST_LINKS:
         raise Conflict(f"The user has {MOST_LINKS} links that still work.")
     spoken = language_for(user, user.tenant_id, asked=language) if is_mailed else ""

@@ -30,7 +30,7 @@ class UnrecordedManager(models.Manager[Row]):
 
 
 class UnrecordedOwned(TenantOwned):
-    """A row of one tenant whose changes have no event, such as a client, a key or a token."""
+    """A row that belongs to one tenant, such as a client, a key or a token. Changes of the row cause no events."""
 
     objects: ClassVar[UnrecordedManager[Self]] = UnrecordedManager()  # type: ignore[assignment]
     all_tenants: ClassVar[models.Manager[Self]] = models.Manager()  # type: ignore[assignment]

@@ -116,7 +116,7 @@ def label_of(connection: Connection) -> str:
 
 
 def place_of(login: Login, connection: Connection, address: Address) -> Place:
-    """Return the IP address for which guesses are counted, and the browser if the user has logged in with it before.
+    """Return the IP address for which guesses are counted, and the browser if the user has logged in with this browser before.
 
     Such a browser has its own limit.
     """

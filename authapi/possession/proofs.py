@@ -113,7 +113,7 @@ def _verified(text: str, header: Mapping[str, Any]) -> str:
     if not isinstance(jwk, dict) or jwk.keys() & _PRIVATE:
         raise InvalidProof("The jwk of a DPoP proof must be a public key.")
     if header.keys() - _HEADERS:
-        # This includes `crit`, because no critical header is supported.
+        # `crit` is refused here, too, because no critical header is supported.
         raise InvalidProof("The header of a DPoP proof must have alg, typ and jwk only.")
     kind, curve = _KINDS[algorithm]
     members = tuple(jwk.get(name) for name in _MEMBERS[kind])

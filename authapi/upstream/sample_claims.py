@@ -116,7 +116,7 @@ def _openid(mapped: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, 
     """Return the claims of an ID token, and the claims of a userinfo answer if a template names a userinfo claim.
 
     A login reads the userinfo endpoint only if standard claims are missing in the ID token. So, if a template names a userinfo claim, the
-    sample has the standard claims only in the userinfo answer.
+    sample has the standard claims only in the userinfo answer: with standard claims in the ID token, a login would never read this answer.
     """
     claims = _claims(mapped)
     if not claims[USERINFO]:

@@ -17,7 +17,7 @@ _WARM_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of a run: requests per second, and milliseconds of processor time per request, by group of `Accounts`."""
+    """The result of a run: requests per second, and milliseconds of processor time per request for each group of processes (`Accounts`)."""
 
     rate: float
     processor: dict[str, float]
@@ -37,7 +37,10 @@ def get(host: str, path: str, bearer: str) -> bytes:
 
 
 async def measured(port: int, connections: list[NextRequest], *, seconds: float, accounts: Accounts) -> Measured:
-    """Measure after a second of warm-up. Return the cost of the requests that were answered with 200 on all connections."""
+    """Send requests on all connections, and measure them after a second of warm-up. Return their rate and their cost.
+
+    Raises `RuntimeError` for a response with another status than 200.
+    """
     await asyncio.gather(*(_ask(port, following, time.monotonic() + _WARM_SECONDS) for following in connections))
     before, begun = accounts.taken(), time.monotonic()
     counts = await asyncio.gather(*(_ask(port, following, begun + seconds) for following in connections))

@@ -14,7 +14,7 @@ from identity.breaches.list_file import BreachList, Facts, ListUnreadable
 
 logger = logging.getLogger(__name__)
 
-# A process looks for a new list at most once in this time. Other searches do not read the directory.
+# A process looks for a new file at most once in this time. Meanwhile, it uses the list that is already open.
 _LOOKED_EVERY_SECONDS = 1.0
 _NO_LIST = "Passwords are not checked: the operator of the service has not set BREACHED_PASSWORDS_FILE."
 _NOT_MADE = "Passwords are not checked: there is no file at BREACHED_PASSWORDS_FILE. Create it with manage.py breached_passwords."
@@ -80,7 +80,7 @@ class CurrentList:
 
     def _lose(self, problem: str) -> None:
         if problem != self._problem:
-            logger.error("breached passwords are not searched: %s", problem)
+            logger.error("passwords are not checked for breaches: %s", problem)
         self._list, self._problem = None, problem
 
 

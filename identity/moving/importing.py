@@ -1,8 +1,9 @@
 """Reads an archive into this installation.
 
-1. Check everything that may refuse the import: bytes, migrations, settings, keys, and names that are taken. Nothing is written so far.
+1. Check everything that may prevent the import: bytes, migrations, settings, keys, and names that are taken. Nothing is written so far.
 2. Create the tenant with the status `arriving`, in which its hosts answer 503 and no worker works for it, and reserve primary keys.
-3. Insert part after part, each in one transaction with the count of the parts. A killed import continues after its last part.
+3. Insert part after part. The transaction of a part also stores the number of inserted parts, so a killed import continues after the last
+   inserted part.
 4. Compare counts and digests of all tables, and decrypt every encrypted value once.
 
 `open_tenant` lets the tenant run. Until then `remove_tenant` deletes every row of the tenant.
@@ -128,7 +129,8 @@ def _import_next(archive: Archive) -> Part | None:
         part = archive.parts[move.parts_done]
         _insert(archive, part, tables[part.table], _offsets(move))
         for model in carriage().filled_by_triggers:
-            # The triggers have marked the rows as changes without an event, but the log has the events already.
+            # A trigger has written a mark for each inserted row, as if an event were missing. The archive contains the events, so delete the
+            # marks.
             marks: models.QuerySet[Any] = models.QuerySet(model).filter(tenant_id=archive.tenant_id)
             marks._raw_delete(marks.db)
         move.parts_done += 1

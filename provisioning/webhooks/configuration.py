@@ -112,7 +112,7 @@ def _authorization(value: Any) -> tuple[dict[str, str], dict[str, str]]:
 def _signing_secret(value: Any) -> str:
     place = "webhook_signature"
     if not isinstance(value, Mapping) or set(value) != {"method", "secret"} or value["method"] != STANDARD_WEBHOOKS:
-        raise ConfigurationRefused(place, f"Exactly method, which is {STANDARD_WEBHOOKS}, and secret are expected")
+        raise ConfigurationRefused(place, f"Exactly two members are expected: method, with the value {STANDARD_WEBHOOKS}, and secret")
     secret = _text(value["secret"], f"{place}.secret", longest=_LONGEST_SECRET)
     try:
         key_of(secret)

@@ -160,7 +160,7 @@ _UNSAID = (
     "Expected some of",
     "Expected event types",
     "Expected one of failed",
-    # Invalid dates, characters that no column accepts, and white space, which the two dialects of regular expressions match differently.
+    # Invalid dates, and characters that no column accepts. Also white space, because dialects of regular expressions define it differently.
     "not of the form YYYY-MM-DD",
     "for format date-time",
     "for format uri",

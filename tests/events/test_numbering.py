@@ -359,7 +359,7 @@ def test_a_numberer_whose_thread_has_ended_starts_another_thread(committed_db: N
     assert threads[0] is not threads[1]
 
 
-def test_a_request_numbers_the_events_of_its_tenant_and_calls_the_listeners_once(
+def test_a_notified_numberer_numbers_a_tenant_and_calls_the_listeners_once(
     tenant: Tenant, database_connection: Connection, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.EVENTS_NUMBERER_ENABLED = True
@@ -373,7 +373,7 @@ def test_a_request_numbers_the_events_of_its_tenant_and_calls_the_listeners_once
         numberer.notify(tenant.pk)
     finally:
         numberer.stop()
-    # Earlier tests in the same database may have left events of other tenants.
+    # Ignore other tenants: earlier tests in the same database may have left events of other tenants, which the numberer numbers, too.
     assert [position for tenant_id, position in heard if tenant_id == tenant.pk] == [1]
     assert numberer._thread is not None
     assert not numberer._thread.is_alive()

@@ -44,8 +44,8 @@ _LONGEST_CHOICE = 300
 class Section:
     """One page of the account. `name` is part of URLs and of stored rows, so it never changes.
 
-    `view` answers GET and POST. The token of a posted form has already been checked. `kept` names the fields that are preserved while
-    the user logs in again. `kept` must not name a field with a secret.
+    `view` answers GET and POST. The form token of a posted form was checked before this call. `kept` names the fields that are
+    preserved while the user logs in again. `kept` must not name a field with a secret.
     """
 
     name: str

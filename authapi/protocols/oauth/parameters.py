@@ -1,7 +1,8 @@
-"""Reads the parameters of an authorization request, and checks them in the order in which the service can trust them. Uses no database.
+"""Reads and checks the parameters of an authorization request. Uses no database.
 
-`read` takes one value for each name, `target_of` finds the URL for answers, and `checked` lets the engine (`oauthlib`) check the rest.
-A refusal of `target_of` is shown to the user; a refusal of `checked` is sent to the client (RFC 6749, 4.1.2.1).
+First, `read` takes one value for each name. Then `target_of` checks the URL for answers. At last, `checked` lets the engine (`oauthlib`)
+check the rest. A refusal of `target_of` is shown to the user, because the URL cannot be trusted. A refusal of `checked` is sent to the
+client (RFC 6749, 4.1.2.1).
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def test_a_mail_requires_an_address_and_a_mail_server(api: Management, tenant: T
     nameless = make_user(connection=grace.connection, email=None, username="nameless")
     assert refusal(asked(api, nameless, send_mail=True)) == (
         400,
-        "Payload validation error: 'The user has no email address: send an address in email, or leave send_mail out' on property email",
+        "Payload validation error: 'The user has no email address: set email to an address, or leave out send_mail' on property email",
     )
     assert asked(api, nameless).status == 200
     assert asked(api, nameless, send_mail=True, email="desk@example.test").status == 200

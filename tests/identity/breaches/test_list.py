@@ -178,7 +178,7 @@ def test_a_damaged_list_is_treated_as_a_missing_list_and_every_password_is_accep
     assert is_in_breach("secret-password")
     os.truncate(place, HEAD_BYTES)
     assert not is_in_breach("secret-password")
-    assert "breached passwords are not searched" in caplog.text
+    assert "passwords are not checked for breaches" in caplog.text
     assert "secret-password" not in caplog.text
 
 

@@ -184,7 +184,7 @@ def _escaped(text: str) -> str:
 
 
 def _level(operators: list[str], modifiers: list[str], parts: list[Leaf]) -> Leaf:
-    """Join the terms of one level to a query, with a function that evaluates the terms as the classic parser of Lucene does."""
+    """Join the terms of one pair of parentheses to a query, and add a function that evaluates them as the classic Lucene parser does."""
     text = ""
     required: list[Test] = []
     optional: list[Test] = []

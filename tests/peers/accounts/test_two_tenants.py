@@ -1,4 +1,5 @@
-"""Two tenants provision to one server. A tenant never writes to an account of the other tenant, even if address and key are equal."""
+"""Two tenants provision to one server. A tenant never writes to an account of the other tenant, even if their users
+have the same email address and the same key."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SHARED = "shared@example.test"
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_tenant_with_the_same_verified_address_does_not_change_the_account_of_another_tenant(
+def test_an_equal_verified_email_address_gives_no_access_to_the_account_of_another_tenant(
     server: RealServer, side: Side, other_side: Side, strangers: Strangers, identifier: str
 ) -> None:
     assert side.create(SHARED, identifier=identifier, verified=True).state == "delivered"
@@ -40,7 +41,7 @@ def test_tenant_with_the_same_verified_address_does_not_change_the_account_of_an
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_tenant_with_an_equal_user_does_not_change_the_account_of_another_tenant(
+def test_an_equal_user_id_and_email_address_give_no_access_to_the_account_of_another_tenant(
     side: Side, other_side: Side, strangers: Strangers, identifier: str
 ) -> None:
     """An import can give a user any id. So two tenants can have users with the same id, which is the key of an account."""

@@ -100,7 +100,7 @@ def test_custom_code_is_refused_with_a_reason(api: Management, changes: dict[str
     assert api.post("actions/actions", body_of(code="", dependencies=[], modules=[], runtime="python")).status == 201
 
 
-def test_an_installed_entry_point_replaces_a_template(api: Management) -> None:
+def test_an_action_can_name_an_installed_entry_point_instead_of_a_template(api: Management) -> None:
     path = "provisioning.actions.event_stream.v1.ScimUserProvisioning"
     body = body_of(entry_point=path)
     del body["template"]

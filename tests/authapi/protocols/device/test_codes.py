@@ -72,7 +72,7 @@ def test_a_request_that_cannot_be_granted_is_refused_immediately(tv: Television,
     assert not DeviceGrant.objects.of(tv.tenant.pk).exists()
 
 
-def test_a_client_without_the_grant_gets_no_code(tenant: Tenant) -> None:
+def test_a_client_without_the_grant_type_of_device_codes_gets_no_code(tenant: Tenant) -> None:
     answer = television(tenant, grant_types=["authorization_code"]).start()
     assert (answer.status, answer.json()["error"]) == (403, "unauthorized_client")
 
