@@ -39,7 +39,7 @@ class UnrecordedOwned(TenantOwned):
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        # The toolkit creates rows without a tenant. Such a row gets the current tenant.
+        # The OAuth toolkit creates rows without a tenant. Such a row gets the current tenant.
         if not self.tenant_id:
             self.tenant_id = current_tenant() or ""
         if not self.tenant_id:

@@ -31,7 +31,10 @@ class ServerCertificate:
 
 
 def server_certificate(data_dir: Path) -> ServerCertificate:
-    """Return a certificate for localhost that is valid for at least another month. An existing certificate authority is kept."""
+    """Return a certificate for localhost that is valid for at least another month.
+
+    Creates a certificate authority only if none exists or the existing one expires soon.
+    """
     directory = data_dir / "tls"
     authority_certificate, authority_key = _authority(directory)
     files = ServerCertificate(directory / "server.pem", directory / "server.key", directory / "ca.pem")

@@ -129,8 +129,8 @@ def _import_next(archive: Archive) -> Part | None:
         part = archive.parts[move.parts_done]
         _insert(archive, part, tables[part.table], _offsets(move))
         for model in carriage().filled_by_triggers:
-            # A trigger has written a mark for each inserted row, as if an event were missing. The archive contains the events, so delete the
-            # marks.
+            # A trigger has written a mark for each inserted row, as if an event were missing. The archive contains the events, so delete
+            # the marks.
             marks: models.QuerySet[Any] = models.QuerySet(model).filter(tenant_id=archive.tenant_id)
             marks._raw_delete(marks.db)
         move.parts_done += 1

@@ -59,7 +59,7 @@ def users_by_id(named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], User]
 class NamesUsers:
     """Shows the name of the user in rows that store the id of a user as text. Needs one query per page of a list.
 
-    An account without permission to see users gets the ids.
+    A staff account without permission to see users gets the ids.
     """
 
     # The column that contains the user id, or an entity such as `user:database|abc`.
@@ -99,7 +99,7 @@ class NamesUsers:
     def user_of(self, row: Any) -> User | None:
         """Return the user of the row.
 
-        None if the row is about another entity, if the user no longer exists, or if the account may not see users.
+        None if the row is about another entity, if the user no longer exists, or if the staff account may not see users.
         """
         found: User | None = getattr(row, "named_user", None)
         return found

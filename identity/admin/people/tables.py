@@ -23,13 +23,13 @@ SHOWN = 50
 
 
 class Tables:
-    """The tables of one site. Accounts that may not see the rows of a table do not see the table."""
+    """The tables of one site. Staff accounts that may not see the rows of a table do not see the table."""
 
     def __init__(self, site: admin.AdminSite) -> None:
         self._site = site
 
     def may(self, request: HttpRequest, verb: str, model: type[Model]) -> bool:
-        """Tell whether the account may view, add, change or delete rows of the model."""
+        """Tell whether the staff account may view, add, change or delete rows of the model."""
         return request.user.has_perm(f"{model._meta.app_label}.{verb}_{model._meta.model_name}")
 
     def page_of(self, row: Model, page: str = "change") -> str:

@@ -1,5 +1,7 @@
-"""Two tenants provision to one server. A tenant never writes to an account of the other tenant, even if their users
-have the same email address and the same key."""
+"""Two tenants provision to one server.
+
+A tenant never writes to an account of the other tenant, even if their users have the same email address and the same key.
+"""
 
 from __future__ import annotations
 
