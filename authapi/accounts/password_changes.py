@@ -34,9 +34,9 @@ def keeping(session: Session) -> Iterator[None]:
 def end_what_it_began(user: User, *, is_first: bool, **_: Any) -> None:
     """Revoke access after a password change. Signal receiver, runs in the same transaction.
 
-    An attacker may know the old password. So all sessions and refresh tokens of the user end, except a session in `keeping`. If the user had
-    no password before, no access ends. But blocks are lifted in this case, too: failed logins are also counted for names without an account
-    or a password.
+    An attacker may know the old password. So all sessions and refresh tokens of the user end, except a session in `keeping`. If the user
+    had no password before, no access ends. But blocks are lifted in this case, too: failed logins are also counted for names without an
+    account or a password.
     """
     lift_blocks(tenant_id=user.tenant_id, user=user)
     if is_first:

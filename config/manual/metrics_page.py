@@ -40,7 +40,7 @@ def _counted() -> Iterator[tuple[Metric, tuple[str, ...]]]:
 
 
 def _labels(metric: Metric) -> tuple[str, ...]:
-    # A family keeps its labels in a private attribute, too.
+    # A metric family keeps its labels in a private attribute, too.
     found: tuple[str, ...] = getattr(metric, "_labelnames", ())
     return found
 

@@ -36,7 +36,7 @@ class ListStatus:
 
 
 class CurrentList:
-    """The open list, which all threads share, and the time at which the directory was last checked."""
+    """The open list, which all threads share, and the time at which the file was last checked."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -55,13 +55,13 @@ class CurrentList:
             return self._list
 
     def status(self) -> ListStatus:
-        """Check the directory now and return the status."""
+        """Check the file now and return the status."""
         self._place = ("", 0.0)
         found = self.get()
         return ListStatus(found.facts) if found is not None else ListStatus(None, self._problem)
 
     def drop(self, problem: str) -> None:
-        """Stop using a list that could not be read, until the next check of the directory."""
+        """Stop using a list that could not be read, until the next check of the file."""
         with self._lock:
             self._lose(problem)
 

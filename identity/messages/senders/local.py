@@ -24,7 +24,7 @@ class ConsoleSender:
 
 @dataclass(frozen=True)
 class FileSender:
-    """Writes each message into its own file. Only the account of the service can read the file, because it may contain a code."""
+    """Writes each message into its own file. Only the system user of the service can read the file, because it may contain a code."""
 
     directory: str
 

@@ -1,4 +1,4 @@
-"""If another account changed a value after a page was opened, the page must be saved twice to overwrite that value."""
+"""If another staff account changed a value after a page was opened, the page must be saved twice to overwrite that value."""
 
 from __future__ import annotations
 

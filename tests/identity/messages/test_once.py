@@ -52,7 +52,7 @@ def test_a_sent_message_is_not_sent_again_by_a_second_worker(tenant: Tenant) -> 
     job = queued(tenant)
     sent: list[int] = []
     for number in range(2):
-        # Each worker has read the job before another worker changed it.
+        # Both workers have read the job before one of them sends the message, so the second worker sees the old state.
         stale = Job(pk=job.pk, tenant_id=tenant.pk, created_at=job.created_at)
         assert once.send_once(stale, lambda number=number: sent.append(number)) is None  # type: ignore[misc]
     assert (sent, stored(job).summary["delivery"]) == ([0], "sent")
