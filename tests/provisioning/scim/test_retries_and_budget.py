@@ -169,7 +169,7 @@ def test_the_timeout_applies_to_the_head_and_the_body_of_the_response(act: Calla
     assert ran.own_seconds < 1.5
 
 
-def test_requests_retries_and_pauses_end_at_the_deadline_of_the_run() -> None:
+def test_repeats_and_pauses_end_at_the_deadline_of_the_run() -> None:
     with misbehaving_server(sequence(Misbehaviour(silence))) as server:
         ran = run_event(
             server.base_url, "user.updated", secrets={"SCIM_TIMEOUT_MS": "5000", "SCIM_MAX_RETRIES": "10"}, deadline_seconds=0.8
@@ -194,7 +194,7 @@ def test_a_run_whose_deadline_has_passed_sends_no_request() -> None:
         sequence(reply(201, raw=b"not gzip", headers={"Content-Encoding": "gzip"})),
     ],
 )
-def test_an_incomplete_response_is_a_network_error(handler: Handler) -> None:
+def test_an_incomplete_or_malformed_response_is_a_transient_failure(handler: Handler) -> None:
     with misbehaving_server(handler) as server:
         ran = run_event(server.base_url, "user.updated")
         assert ran.failed.kind == "transient"
