@@ -18,9 +18,9 @@ _ENROLLED, _REMOVED = "gd_enrollment_complete", "gd_unenroll"
 def end_what_rested_on_factors(user: User, *, removed: frozenset[str], is_by_user: bool, **_: Any) -> None:
     """Revoke access that depends on removed factors, and write a line to the sign-in log. Signal receiver, runs in the same transaction.
 
-    If staff or a client removes a factor, an attacker may possess the factor. Therefore all browsers must prove a factor again, and open
-    challenges become invalid. Removing a phone also ends the sessions. A user who removes a factor has just proved their identity and stays
-    logged in.
+    If staff or a client removes a factor, the reason may be that an attacker possesses the factor. Therefore all browsers must prove a
+    factor again, and open challenges become invalid. Removing a phone also ends the sessions. If users remove a factor themselves, they
+    have just proved their identity, so they stay logged in.
     """
     if removed:
         # Invalidate setup links. A setup link that adds a factor requires the proof of an existing factor. After the removal of the last

@@ -1,4 +1,4 @@
-"""The country of a caller, if the edge names it in a header (`COUNTRY_HEADER`). This service has no location data of its own."""
+"""The country of a caller, if a proxy sends it in a header (`COUNTRY_HEADER`). This service has no location data of its own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 from django.conf import settings
 
-# ISO 3166-1 alpha-2. Edges send XX for an unknown country.
+# ISO 3166-1 alpha-2. Proxies send XX for an unknown country.
 _COUNTRY = re.compile(r"[A-Z]{2}")
 _UNKNOWN = "XX"
 
 
 def country_in(headers: Mapping[str, str]) -> str | None:
-    """Return the country code. None if the edge has sent no country. The names in `headers` must be in lower case."""
+    """Return the country code. None if the proxy has sent no country. The names in `headers` must be in lower case."""
     name: str = settings.COUNTRY_HEADER
     said = headers.get(name.lower(), "").strip().upper() if name else ""
     return said if _COUNTRY.fullmatch(said) and said != _UNKNOWN else None

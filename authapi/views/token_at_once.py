@@ -72,8 +72,8 @@ async def token_at_once(call: Call) -> Answer:
             # A client with a compliance level or with standard answers gets other refusals and headers, which the endpoint produces.
             raise Cold
         if client.is_public:
-            # A public client was not charged, because it does not authenticate. So check the tenant's limit before the refresh token is
-            # exchanged.
+            # The authentication of a client counts the request against the tenant's limit. A public client does not authenticate, so its
+            # request is not counted yet. Check the limit before the refresh token is exchanged.
             call.charge.require_room()
         if not client.allows_grant_type(engine.requested_grant(request)):
             raise Cold

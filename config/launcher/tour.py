@@ -26,7 +26,7 @@ class TourFailed(Exception):
 
 
 class Interface:
-    """One public interface: a base URL, the headers of every request, JSON requests and responses."""
+    """A client of one public interface. It adds the same headers to every request, and sends and reads JSON."""
 
     def __init__(self, base: str, headers: dict[str, str], ca_file: str | None) -> None:
         self._parts = urlsplit(base)

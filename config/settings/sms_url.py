@@ -29,7 +29,7 @@ def sms_settings(url: str) -> dict[str, Any]:
             return {"kind": "file", "directory": unquote(parts.path)}
         case "twilio" if parts.hostname and parts.username and secret:
             query = parse_qs(parts.query)
-            # A plus sign in a query string means a space.
+            # A plus sign in a query string means a space, so the plus sign of the phone number is lost. It is added again below.
             sender = query.get("from", [""])[0].strip()
             named = {"sender": f"+{sender}" if sender.isdigit() else sender, "service": query.get("messaging_service_sid", [""])[0]}
             if not any(named.values()):

@@ -102,8 +102,8 @@ class ActionForm(ServiceForm):
     trust_connection_addresses = forms.BooleanField(
         required=False,
         label="Trust verified email addresses of all connections",
-        help_text="If this is off, only verified addresses of database and passwordless connections count as this proof. Turn this on "
-        "only if you trust all external providers: a provider can mark any address as verified.",
+        help_text="If this is off, only verified addresses of database and passwordless connections prove that a userName belongs to "
+        "the user. Turn this on only if you trust all external providers: a provider can mark any address as verified.",
     )
     enterprise = forms.BooleanField(
         required=False,

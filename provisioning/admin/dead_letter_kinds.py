@@ -33,7 +33,7 @@ _EXPLAINED = {
     "still be redelivered. They are deleted when the retention of deliveries ends.",
     "resolve": "Marks all dead letters of this kind as resolved in another way, such as manual changes on the server. Their events are not "
     "sent.",
-    _HEAR_AGAIN: f"{STOPPED} Dead letters that are ignored now stay ignored until you open them again.",
+    _HEAR_AGAIN: f"{STOPPED} Dead letters that are already ignored stay ignored until you reopen them.",
 }
 
 

@@ -43,7 +43,7 @@ class IgnoredKindAdmin(NamesStreams, ReadOnlyAdmin[IgnoredKind], ObjectActionsAd
         ObjectAction(
             name="hear",
             label="Stop ignoring",
-            explain=lambda *_: f"{STOPPED} Dead letters that are ignored now stay ignored until you open them again.",
+            explain=lambda *_: f"{STOPPED} Dead letters that are already ignored stay ignored until you reopen them.",
             run=_hear_again,
             form_class=AuditedReasonForm,
         ),

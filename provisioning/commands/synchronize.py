@@ -62,8 +62,8 @@ def add_arguments(parser: CommandParser) -> None:
     how.add_argument("--yes", action="store_true", help="skip the dry run and the confirmation")
     job = parser.add_argument_group("existing jobs").add_mutually_exclusive_group()
     job.add_argument("--resume", metavar="JOB", help="continue a stopped job")
-    job.add_argument("--confirm", metavar="JOB", help="allow the deletions that a job waits for, and continue")
-    job.add_argument("--decline", metavar="JOB", help="finish a job without the deletions that it waits for")
+    job.add_argument("--confirm", metavar="JOB", help="approve the deletions of a job that waits for approval, and continue the job")
+    job.add_argument("--decline", metavar="JOB", help="finish a job that waits for approval, without its deletions")
     job.add_argument("--cancel", metavar="JOB", help="cancel a job; changes already made remain")
 
 

@@ -14,7 +14,7 @@ class NotSent(Exception):
 
 
 class ActionError(Exception):
-    """The action failed; the delivery is attempted again and finally becomes a dead letter."""
+    """The action failed; the delivery is attempted again, and becomes a dead letter if the last attempt fails."""
 
     kind: ClassVar[str] = "action"
 

@@ -106,7 +106,7 @@ class Examiner:
         mapped = self._remote.mapped(document, "update")
         found = differences(mapped, held.resource, self._remote.table, clears=self._remote.options.update_mode == "put")
         if not held.resource.get("externalId"):
-            # The server does not store the key, or does not return the key.
+            # The server does not store or does not return the key (`externalId`). So a missing key is no difference.
             found = [difference for difference in found if difference.path != "externalId"]
         told = [self._told(difference) for difference in found]
         if not found:
@@ -162,7 +162,8 @@ class Examiner:
             return None
         found = client.filtered(filter_attribute(rule.path), value)
         equal = _only(found, rule.path.text, lambda item: _holds(item, rule, value))
-        # The account is linked to another user, or managed by another directory. An administrator must resolve this conflict.
+        # An account with an `externalId` is linked to another user, or managed by another directory. An administrator must resolve this
+        # conflict.
         strangers = [item for item in equal if item.get("externalId")]
         if strangers:
             raise ForeignAccount(detail=f"{rule.path.text} belongs to id {str(strangers[0]['id'])[:64]}")
@@ -173,7 +174,7 @@ class Examiner:
         try:
             found = client.filtered("userName", person.user_name)
         except FilterRefused:
-            # The server itself checks the user name when the user is created.
+            # The name cannot be searched. The server itself checks the name when the user is created.
             return
         for item in _only(found, "userName", lambda item: has_name(item, person.user_name)):
             raise ForeignAccount(

@@ -87,7 +87,7 @@ def test_a_tenant_can_switch_pushed_requests_off_or_require_them(tenant: Tenant)
     assert not [name for name in get(tenant, DOCUMENTS[0]).json() if "pushed" in name]
 
 
-def test_a_host_with_an_edge_key_lists_its_urls_for_client_certificates(tenant: Tenant) -> None:
+def test_a_host_with_a_key_for_its_tls_proxy_lists_urls_for_client_certificates(tenant: Tenant) -> None:
     edge_key(tenant)
     document = get(tenant, DOCUMENTS[0]).json()
     edge = f"http://mtls.{tenant.pk}.example.test/"

@@ -106,9 +106,7 @@ def test_a_numberer_whose_database_is_unavailable_can_be_stopped_while_events_wa
     assert not thread.is_alive()
 
 
-def test_an_idle_numberer_updates_the_stored_flag_when_commits_no_longer_wait_for_a_standby(
-    committed_db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_numberer_records_that_commits_no_longer_wait_for_a_standby(committed_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbering, "_REPLICATION_SECONDS", 0.0)
     with open_connection() as database:
         identity = identity_of(database)

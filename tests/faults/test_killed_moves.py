@@ -118,7 +118,7 @@ def test_a_killed_removal_of_an_import_continues_and_leaves_no_row(whole: Tenant
         assert Tenant.objects.get(pk=whole.pk).status == "arriving"
         there.run("remove", whole.pk, "--yes")
         assert set(rows_that_name(whole.pk)) <= {"identity_auditentry"}
-        # The imported entries are deleted. The entries about the commands stay.
+        # The imported audit entries are deleted. The audit entries about the commands stay.
         assert set(AuditEntry.objects.filter(tenant_id=whole.pk).values_list("act", flat=True)) == {"manage.py tenants"}
         # The archive is whole, so the import can begin again.
         there.run("import", *place)

@@ -140,7 +140,7 @@ def _began(visit: Visit, kind: str, address: str = "") -> Trouble | None:
         else:
             begin_address(visit.own, prover=_prover(visit), kind=kind, address=address)
     except (ProofNeeded, SetupOver):
-        # The page that sets up this kind of factor requests the new login, or shows that the kind is unavailable.
+        # No problem to show here: the page that sets up this kind requests a new login, or shows that the kind is unavailable.
         return None
     except (CannotSend, TooManyMessages) as error:
         return trouble_of(error)

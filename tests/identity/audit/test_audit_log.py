@@ -233,7 +233,7 @@ def test_a_command_is_recorded_by_its_name_without_its_arguments(arguments: list
     assert act is None or (act.actor.kind, "@" in act.actor.name, "planted" in str(act)) == ("command", True, False)
 
 
-def test_only_the_job_of_an_import_command_is_recorded_and_not_the_users(tenant: Tenant, database_connection: Connection) -> None:
+def test_an_import_command_records_its_job_and_no_imported_user(tenant: Tenant, database_connection: Connection) -> None:
     rows = [{"email": "ada@example.test"}]
     with acting(act_of_command(["manage.py", "import_users"])):
         job = start_import(tenant_id=tenant.pk, connection_id=database_connection.pk, rows=rows, upsert=False)

@@ -162,7 +162,7 @@ def _addresses(sent: Metadata, name: str) -> tuple[str, ...]:
         if problem:
             raise refused(f"The address {address[:200]!r} of {name} {problem}.")
     if len(addresses) > MOST_ADDRESSES:
-        raise refused(f"The member {name} may have {MOST_ADDRESSES} addresses.")
+        raise refused(f"The member {name} may have at most {MOST_ADDRESSES} addresses.")
     return addresses
 
 
@@ -225,7 +225,10 @@ def _algorithm_of_keys(sent: Metadata) -> str:
     """Return the algorithm for keys without the member `alg`."""
     named = {sent.text(name) for name in ("token_endpoint_auth_signing_alg", "request_object_signing_alg")} - {""}
     if len(named) > 1:
-        raise refused("The two signing algorithms differ: name the alg in each key of the jwks.")
+        raise refused(
+            "token_endpoint_auth_signing_alg and request_object_signing_alg differ: name the algorithm in the member alg of each key of "
+            "the jwks."
+        )
     algorithm = next(iter(named), ALGORITHMS[0])
     if algorithm not in ALGORITHMS:
         raise refused(f"Unsupported signing algorithm. Expected one of {', '.join(ALGORITHMS)}.")

@@ -536,7 +536,7 @@ def test_only_a_native_client_may_use_any_loopback_port(login: Login) -> None:
     assert login.ask(redirect_uri="http://127.0.0.1:49152/cb", prompt="none").status == 400
 
 
-def test_only_a_code_can_be_bound_to_a_key(login: Login) -> None:
+def test_only_an_authorization_code_can_be_bound_to_a_key(login: Login) -> None:
     login.begin_session()
     assert login.ask(prompt="none", dpop_jkt="short").answer["error"] == "invalid_request"
     assert "code" in login.ask(prompt="none", dpop_jkt="A" * 43).answer

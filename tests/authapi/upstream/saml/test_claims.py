@@ -41,7 +41,7 @@ def test_the_error_for_an_assertion_without_a_name_contains_its_attributes() -> 
     assert claims_of(named)["sub"] == "7"
 
 
-def test_only_a_configured_attribute_identifies_the_user() -> None:
+def test_a_configured_attribute_identifies_the_user_instead_of_the_name_id() -> None:
     assert claims_of(statement(employee="e-1"), user_id_attributes=("employee",))["sub"] == "e-1"
     assert claims_of(statement(employee="e-1"), fields=[("user_id", ("badge", "employee"))])["sub"] == "e-1"
     assert "employee" in refused(statement(mail="a@example.test"), user_id_attributes=("employee",))
