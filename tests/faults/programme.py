@@ -1,7 +1,7 @@
 """The order of a run of the fault tests, and its time limit: a pytest plugin of this folder.
 
 If `FAULT_MINUTES` limits a run, the order is random; a run with the same `FAULT_SEED` has the same order. A test starts only if enough time
-is left for it. So only short tests start near the end of a run. Several limited runs cover all tests.
+is left for it. So only short tests start near the end of a run. The order differs between runs, so several limited runs cover all tests.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def shuffled(items: list[pytest.Item], folder: Path) -> list[pytest.Item]:
 
 
 def process_began() -> float:
-    """Return the start of this process by the monotonic clock. The time of a run begins here, because the servers of a run are started
-    before this plugin is loaded."""
+    """Return the start of this process by the monotonic clock. The time of a run is counted from this start, because the servers of a
+    run are started before this plugin is loaded."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     ticks_since_boot = int(fields[19])
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks_since_boot / os.sysconf("SC_CLK_TCK")

@@ -40,7 +40,7 @@ def surroundings(service: Service, **more: str) -> dict[str, str]:
 
 @contextmanager
 def mirroring(service: Service, program: Path, copy: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the program of the page while the block runs. After the block, check that the program is still running, and kill it."""
+    """Run the program of the page during the `with` block. Then check that the program is still running, and kill it."""
     process = subprocess.Popen([sys.executable, program, copy], env=surroundings(service))
     try:
         yield process
@@ -132,7 +132,7 @@ def test_the_program_keeps_a_copy_equal_to_the_tables_during_writes(service: Ser
             with mirroring(service, program, copy) as process:
                 eventually(lambda: copied(copy), what="the snapshot")
                 more_is_written()
-                # Freeze the program and then write changes, which it cannot read. The program is killed at the end of the block.
+                # Freeze the program and then write changes, which it cannot read. The program is killed at the end of the `with` block.
                 process.send_signal(signal.SIGSTOP)
                 more_is_written()
                 assert is_behind(copy, service)

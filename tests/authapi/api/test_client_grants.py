@@ -20,7 +20,7 @@ def client(api: Management) -> str:
     return str(api.post("clients", {"name": "Robot", "app_type": "non_interactive"}).json["client_id"])
 
 
-def test_a_client_has_one_grant_per_api_and_subject(api: Management, client: str) -> None:
+def test_a_client_has_one_grant_per_api_and_subject_type(api: Management, client: str) -> None:
     body = {"client_id": client, "audience": ORDERS, "scope": ["read:orders"]}
     made = api.post("client-grants", body)
     assert made.status == 201
