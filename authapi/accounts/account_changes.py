@@ -1,4 +1,4 @@
-"""Ends sessions and tokens in three cases: a user is blocked, an email address changes, or an identity is unlinked."""
+"""Ends sessions and tokens in three cases: a user is blocked or unblocked, an email address changes, or an identity is unlinked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def end_what_rested_on_it(user: User, *, changed: frozenset[str], **_: object) -
 
     Unblocking also ends sessions. The reason: a login may have been in progress when the user was blocked, and may have begun a session
     after the other sessions had ended. A change of the email address ends the sessions if this service manages the address. The change
-    revokes no refresh tokens, because applications must keep their access while the user is absent.
+    revokes no refresh tokens: applications with these tokens must keep their access while the user is not logged in.
     """
     if "blocked" in changed:
         if not user.blocked:

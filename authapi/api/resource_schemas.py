@@ -79,7 +79,8 @@ COMPONENTS: dict[str, Schema] = {
             "token_exchange": {
                 **TEXT,
                 "enum": ["delegation", "impersonation"],
-                "description": "With `delegation`, exchanged tokens name the client as the actor; with `impersonation`, they do not. "
+                "description": "With `delegation`, tokens that the client gets by an exchange name the client as the actor. "
+                "With `impersonation`, they do not. "
                 "Default: `delegation`.",
             },
         },

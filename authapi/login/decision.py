@@ -12,7 +12,7 @@ from authapi.login.wish import Prompt, Wish
 
 
 class Step(Enum):
-    """The page to show next, or the answer."""
+    """The page to show next, or the answer to the client (`RESPOND`)."""
 
     ORGANIZATION = auto()
     LOGIN = auto()
@@ -109,8 +109,8 @@ _SILENT_REFUSALS = {
 
 
 _SECOND_STEPS = {Due.PROVE: Step.SECOND_FACTOR, Due.ENROLL: Step.ENROLLMENT}
-# A user can enroll a factor for this many seconds after the first factor. Another person could use an older session to enroll their own
-# factor.
+# For this many seconds after a login with only the first factor, the user can enroll a second factor. In an older session, another person
+# at the same browser could enroll their own factor.
 _ENROLLS_WITHIN = 600.0
 
 

@@ -12,7 +12,7 @@ _EXPOSED = "DPoP-Nonce, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-Rate
 def answer_headers(reader: str = "") -> dict[str, str]:
     """Return the CORS headers of an answer.
 
-    Every origin may read the answer to a request without cookies. Only `reader` may read the answer to a request with cookies.
+    Every origin may read the answer to a request without cookies. Only the origin `reader` may read the answer to a request with cookies.
     """
     return {**_readers(reader), "Access-Control-Expose-Headers": _EXPOSED}
 
@@ -20,8 +20,8 @@ def answer_headers(reader: str = "") -> dict[str, str]:
 def preflight_headers(methods: Iterable[str], *, reader: str = "") -> dict[str, str]:
     """Return the headers that answer an `OPTIONS` request.
 
-    A preflight names no client. So the preflight of an endpoint with cookies permits every origin, and the endpoint checks the origin of
-    the request itself.
+    Each client has its own list of allowed origins, but a preflight names no client. So the preflight of an endpoint with cookies permits
+    every origin, and the endpoint checks the origin of the request that follows the preflight.
     """
     return {
         **_readers(reader),

@@ -42,7 +42,10 @@ def _asked(name: str, call: Call) -> Later:
 
 
 def _revoked(name: str, call: Call) -> Answer:
-    """Log the user out. All users, known or unknown, get the same answer. A wrong token and an unknown connection get the same refusal."""
+    """Log the user out.
+
+    The provider gets the same answer for a known and an unknown user, and the same refusal for a wrong token and an unknown connection.
+    """
     scheme, _, token = call.headers.get("authorization", "").partition(" ")
     with tenant_bound(call.host.tenant_id):
         rows = Connection.objects.of(call.host.tenant_id).filter(name=name[:_LONGEST_NAME], deletion_started_at__isnull=True)

@@ -21,7 +21,7 @@ Taken = dict[str, dict[int, float]]
 
 
 class Accounts:
-    """Groups of processes, each given by its first process. The group of a server does not include the databases."""
+    """Groups of processes. Each group is a given process and all its descendants. The group of a server does not include the databases."""
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         self._roots = dict(roots)

@@ -46,7 +46,7 @@ class Panel:
     # A link at the head of the table, with which staff add a row.
     add_url: str = ""
     add_text: str = ""
-    # The name of the action whose form adds a row. The page of the row sets `form` if the account may use the action.
+    # The name of the action whose form adds a row to this table. The page sets `form` if the account may use the action.
     adds: str = ""
     form: PanelForm | None = None
 

@@ -4,8 +4,8 @@ An address is allowed if it is public, or if it is in a private network that the
 address, the embedded address decides: a crafted AAAA record must not reach an internal address.
 
 The ranges are copied from IANA's registries of special-purpose addresses (RFC 6890), as of 2025. Python's `is_global` follows
-a different edition in each patch release, and in some releases it allows 192.0.0.192 or 2001:4:112::1. Ranges that the registries
-call globally reachable, such as anycast relays, are refused as well, because no service has such an address.
+a different edition in each patch release, and in some releases it allows 192.0.0.192 or 2001:4:112::1. Special-purpose
+ranges that the registries call globally reachable, such as anycast relays, are refused as well: no destination has such an address.
 """
 
 from __future__ import annotations

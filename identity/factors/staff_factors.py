@@ -130,7 +130,7 @@ def renew_recovery_codes(*, staff_id: int) -> tuple[Staff, tuple[str, ...]]:
     """
     staff = _locked(staff_id)
     if not has_factors(staff):
-        raise Conflict("Recovery codes replace a factor. Add a factor first.")
+        raise Conflict("A recovery code replaces a lost factor. Add a factor first.")
     codes = _new_codes(staff)
     _changed(staff)
     _note(staff, "Made new recovery codes")

@@ -36,7 +36,7 @@ class Part:
     rows: int
     last: str
     sha256: str
-    # Sum of the digests of the encrypted values in the part.
+    # Sum of the keyed digests of the part's encrypted values, computed from the decrypted values.
     secret_sum: str
     secrets: int
 
@@ -134,7 +134,7 @@ class Archive:
 def begin(directory: Path, *, archive_id: str, tenant_id: str, journey: Journey, stop: str, before: dict[str, Any]) -> Draft:
     """Begin an archive in a directory that is new or empty. `stop` identifies the stop of the tenant. Raises `BadArchive`."""
     directory.mkdir(parents=True, exist_ok=True)
-    # If an export was killed while it wrote the first line, this file is left.
+    # An export that was killed while it wrote the first line has left only this temporary file.
     if {path.name for path in directory.iterdir()} - {f"{_PROGRESS}.new"}:
         raise BadArchive(f"{directory} is not empty. Use another directory, or delete this directory first.")
     first = {"archive": archive_id, "tenant": tenant_id, "key_check": journey.check, "stop": stop, "before": before}

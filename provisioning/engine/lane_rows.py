@@ -2,7 +2,8 @@
 
 The lane's row is the lock of all deliveries in the lane. After the lock was granted, use a separate statement to decide whether the lane is
 empty: only the snapshot of this later statement includes deliveries that a dispatch committed during the wait for the lock. The statement
-that locks the lane may also claim a waiting delivery, because only the owner of the lock settles that delivery.
+that locks the lane may also claim a waiting delivery: the claim reads the newest version of the delivery's row, and only the owner of the
+lock settles the delivery.
 """
 
 from __future__ import annotations

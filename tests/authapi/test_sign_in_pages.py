@@ -167,7 +167,7 @@ def test_the_sign_in_log_shows_what_happened_and_why(browser: Browser, ada: User
         ({}, {"failed", "good", "other"}),
     ],
 )
-def test_the_sign_in_log_can_be_searched_by_known_values(
+def test_each_field_of_the_search_form_selects_lines_of_the_sign_in_log(
     browser: Browser, ada: User, shop: Client, search: dict[str, str], expected: set[str]
 ) -> None:
     bob = make_user(connection=ada.connection, email="bob@example.test")
@@ -390,7 +390,7 @@ def test_the_form_of_an_api_accepts_types_of_authorization_details_and_explains_
     assert "authorization_details" not in api.settings
 
 
-def test_the_form_sets_registration_and_device_codes(browser: Browser, tenant: Tenant) -> None:
+def test_the_form_enables_client_registration_and_sets_the_format_of_user_codes(browser: Browser, tenant: Tenant) -> None:
     add = reverse("admin:authapi_tenantsettings_add")
     wrong = browser.post(add, form_of(browser, add, device_charset="digits", device_mask="****-****"))
     assert "At least 9 asterisks" in wrong.content.decode()

@@ -38,7 +38,7 @@ def web(certificate: ServerCertificate, django_db_setup: None, django_db_blocker
 
 
 class Visitor:
-    """A client that visits hosts of one process over TLS, and returns the cookies that it gets."""
+    """A client that visits hosts of one process over TLS. It stores no cookies: a test reads them from a page and sends them again."""
 
     def __init__(self, web: WebProcess, certificate: ServerCertificate) -> None:
         self._port = web.address[1]

@@ -68,7 +68,7 @@ MAPPED = Mapped()
 
 
 def readable(names: str) -> dict[str, Node]:
-    """Return a readable member for each word."""
+    """Return members that are readable. `names` contains the names of the members, separated by spaces."""
     return dict.fromkeys(names.split(), READABLE)
 
 

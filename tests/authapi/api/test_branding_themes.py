@@ -154,7 +154,7 @@ def test_an_uploaded_picture_has_an_absolute_url_that_can_be_sent_back(api: Mana
     assert not BrandingPicture.objects.of(tenant.pk).exists()
 
 
-def test_a_picture_of_another_tenant_is_accepted_only_as_a_foreign_url(api: Management, tenant: Tenant) -> None:
+def test_a_picture_of_another_tenant_is_accepted_only_with_the_host_of_that_tenant(api: Management, tenant: Tenant) -> None:
     other = new_tenant()
     stored = upload_picture(tenant_id=other.pk, kind="logo", sent=encoded())
     assert api.patch("branding", {"logo_url": stored.path}).status == 400

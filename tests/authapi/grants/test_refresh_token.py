@@ -79,7 +79,7 @@ def test_another_client_can_neither_use_a_token_nor_end_its_lineage(tenant: Tena
     token = first_token(tenant, own)
     assert outcome(refresh(tenant, other, token)) == INVALID
     assert refresh(tenant, own, token).status == 200
-    # The token was used before. A reuse by another client does not count as a replay by the client of the token.
+    # The token was used before. If its own client sent it again, the lineage would end. Another client cannot end the lineage.
     successor = RefreshToken.objects.of(tenant.pk).get(revoked=None)
     assert outcome(refresh(tenant, other, token)) == INVALID
     successor.refresh_from_db()
@@ -427,7 +427,7 @@ def test_revoked_permissions_are_missing_after_the_next_refresh(tenant: Tenant) 
     assert refresh(tenant, registered, token).json()["scope"] == "offline_access read"
 
 
-def test_a_request_for_another_audience_requires_a_policy(tenant: Tenant) -> None:
+def test_a_request_for_another_audience_requires_a_policy_of_the_client(tenant: Tenant) -> None:
     for identifier in (API, OTHER_API):
         create_api_resource(tenant_id=tenant.pk, identifier=identifier, scopes=SCOPES, settings={"allow_offline_access": True})
     registered = client_with(tenant, policies=[{"audience": OTHER_API, "scope": ["write"]}], rotation_type="non-rotating")
@@ -482,7 +482,7 @@ def test_the_next_id_token_contains_a_changed_profile(tenant: Tenant) -> None:
 # --- Revocation by administrators ---------------------------------------------------------------------------------------
 
 
-def test_tokens_can_be_revoked_by_user_client_audience_and_id(tenant: Tenant) -> None:
+def test_a_revocation_selects_tokens_by_user_client_audience_and_id(tenant: Tenant) -> None:
     one, other = client_with(tenant), client_with(tenant)
     user, friend = some_user(tenant), some_user(tenant)
     tokens = [(one, first_token(tenant, one, user)), (other, first_token(tenant, other, user)), (one, first_token(tenant, one, friend))]

@@ -317,7 +317,7 @@ def test_parameters_of_the_connection_cannot_replace_the_parameters_that_protect
 # Users.
 
 
-def test_the_first_login_creates_the_user_and_later_logins_do_not_change_the_user(login: Login) -> None:
+def test_the_first_login_creates_the_user_and_later_equal_claims_record_no_event(login: Login) -> None:
     assert "code" in login.log_in()
     (user,) = users(login.tenant)
     assert (user.user_id, user.email, user.email_verified, user.name) == (SUBJECT, "ada@corp.example.test", True, "Ada Lovelace")

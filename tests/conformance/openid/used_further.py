@@ -170,7 +170,7 @@ def use_detail_type(provider: Provider, value: str) -> None:
 
 
 def add_detail_type(provider: Provider) -> None:
-    """Register the type of the details at the API, so that the document lists it."""
+    """Register the type of the details at the API, so that the discovery document lists the type."""
     resource: ApiResource = api(provider)
     update_api_resource(tenant_id=provider.tenant.pk, resource_id=resource.pk, changes={"settings": {"authorization_details": [TYPE]}})
     forget_all()

@@ -263,7 +263,7 @@ def test_guesses_are_limited_and_a_second_code_can_be_sent_only_after_a_pause(op
     assert kinds_in(open_account) == []
 
 
-def test_adding_an_app_shows_a_recovery_code_once_and_completes_the_session(open_account: Account) -> None:
+def test_adding_an_app_shows_a_recovery_code_once_and_counts_as_a_proof_in_the_session(open_account: Account) -> None:
     mine, user = open_account.browser, open_account.user
     page = begun(mine, "totp")
     secret, cookie = secret_on(page), mine.cookies["session"]
