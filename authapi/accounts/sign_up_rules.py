@@ -10,7 +10,7 @@ from identity.options.connection_options import takes_username
 
 IDENTIFIERS = ("email", "username", "phone_number")
 NAMES = ("given_name", "family_name", "name", "nickname", "picture")
-# Contract 2.10.
+# Limits of `user_metadata` (contract, 2.10): the number of entries, and the lengths of a name and of a value.
 _MOST_METADATA, _LONGEST_KEY, _LONGEST_VALUE = 10, 100, 500
 _USERNAME_LENGTHS = (1, 15)
 _LONGEST_USERNAME = 128
@@ -51,7 +51,7 @@ def metadata_problem(metadata: Any) -> str | None:
     if not all(isinstance(name, str) and len(name) <= _LONGEST_KEY for name in metadata):
         return f"A name in user_metadata is longer than {_LONGEST_KEY} characters."
     if not all(isinstance(value, str) and len(value) <= _LONGEST_VALUE for value in metadata.values()):
-        return f"Values in user_metadata are texts of at most {_LONGEST_VALUE} characters."
+        return f"Values in user_metadata must be texts of at most {_LONGEST_VALUE} characters."
     return None
 
 

@@ -96,7 +96,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Archive:
-    """A complete archive. Its facts are authentic; the bytes of a part are checked when the part is read."""
+    """A complete archive. The manifest was verified with the journey key; the bytes of a part are checked when the part is read."""
 
     directory: Path
     archive_id: str

@@ -53,7 +53,7 @@ def test_tokens_that_do_not_expire_are_shown_with_infinite_lifetimes() -> None:
     assert (shown["expiration_type"], shown["leeway"]) == ("non-expiring", 3)
 
 
-def test_a_set_member_is_shown_instead_of_its_default() -> None:
+def test_a_member_that_is_set_is_shown_instead_of_its_default() -> None:
     settings = {"rotation_type": "non-rotating", "infinite_idle_token_lifetime": True, "token_lifetime": 5, "idle_token_lifetime": 4}
     shown = shown_policy(settings, is_public=True)
     assert {name: shown[name] for name in settings} == settings
