@@ -2,7 +2,8 @@
 
 A rollover has three steps, with days between them. `prepare_key` publishes the next certificate beside the current certificate. When
 partners have the next certificate, `rotate_key` makes it the signing certificate. `remove_key` removes the previous certificate from
-metadata. No step runs on a schedule, because partners that have copied a certificate by hand would then reject every login.
+metadata. No step runs on a schedule: partners that have copied a certificate by hand do not notice the next certificate, and would reject
+every login after the rotation.
 """
 
 from __future__ import annotations

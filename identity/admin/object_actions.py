@@ -108,7 +108,8 @@ class ObjectActionsAdmin(TenantScopedAdmin[Row]):
     """Adds the buttons of `object_actions` and panels of related rows to the page of a row."""
 
     object_actions: Sequence[ObjectAction] = ()
-    # The name of the primary action, which the page shows as a button. All other actions are in a menu. `primary_of` can decide by row.
+    # The name of the primary action, which the page shows as a button. All other actions are in a menu. A subclass that
+    # chooses the action for each row overrides `primary_of`.
     primary_action: str = ""
     # The label of the tab with the form, where the page has tabs.
     first_tab: str = "Details"

@@ -78,7 +78,7 @@ def test_the_oldest_due_delivery_of_a_held_stream_is_shown_with_the_hold(browser
     assert oldest.tone == "bad"
 
 
-def test_a_delivery_with_a_later_retry_counts_as_due_from_the_start_of_the_hold(browser: Client, stream: EventStream) -> None:
+def test_a_delivery_with_a_later_attempt_counts_as_due_from_the_start_of_the_hold(browser: Client, stream: EventStream) -> None:
     wait_in_lanes(stream, 1, due_at=datetime.now(UTC) + timedelta(hours=5))
     hold(stream)
 
