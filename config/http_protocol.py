@@ -21,7 +21,8 @@ ALL_HEADS_BYTES = 16 * 1024 * 1024
 SMALL_HEAD_BYTES = 4 * 1024
 # Maximum number of headers, as in most servers. A limit on bytes is not enough, because each header costs processor time and memory.
 MOST_HEADERS = 100
-# Maximum number of buffered bytes of a response that the client does not read. Without this limit, it would be half a megabyte over TLS.
+# Maximum number of buffered bytes of a response that the client does not read. Without this limit, the server would buffer up to half a
+# megabyte for each TLS connection.
 _BUFFER_BYTES = 64 * 1024
 _REFUSALS = {
     400: b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",

@@ -33,4 +33,7 @@ class ImportedPasswordHasher(BasePasswordHasher):
         return {"algorithm": self.algorithm}
 
     def harden_runtime(self, password: str, encoded: str) -> None:
-        """Do nothing, because each imported hash has its own cost."""
+        """Do nothing. Other hashers add here the work by which an old hash is cheaper than a new hash of the same hasher.
+
+        This hasher creates no hashes, and each imported hash has its own cost. So there is no cost to compare with.
+        """

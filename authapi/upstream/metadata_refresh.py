@@ -45,7 +45,7 @@ def due_metadata() -> list[int]:
 def refresh(row_id: int) -> bool:
     """Fetch one document if it is still due; tell whether this call fetched it. If calls run concurrently, only one of them fetches the
     document."""
-    # The task of the worker has only the id of the row, so this query reads the rows of all tenants.
+    # The worker knows only the id of the row, and not its tenant. So this query is not limited to one tenant.
     due = of_running_tenants(ProviderMetadata.all_tenants.filter(pk=row_id, due_at__lte=timezone.now()))
     row = due.select_related("connection").first()
     if row is None:
@@ -62,7 +62,7 @@ def refresh(row_id: int) -> bool:
     try:
         return fetch(row.connection, *source) is not None
     except UpstreamFailed:
-        # `fetch` has stored the error in the row, and the admin shows it.
+        # If the error is from `fetch`, it is stored in the row, and the admin shows it.
         return False
 
 

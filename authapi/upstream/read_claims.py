@@ -1,5 +1,5 @@
-"""The names of the claims that a connection reads. A test of the connection stores these claims first, because it stores only a
-limited size."""
+"""The names of the claims that a connection reads. A test of the connection stores claims only up to a maximum total size, and stores
+these claims first."""
 
 from __future__ import annotations
 

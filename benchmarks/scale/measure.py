@@ -102,7 +102,10 @@ class Run:
 
 
 def main(directory: Path, options: argparse.Namespace) -> None:
-    """Measure, print the tables, and write the figures to the files `options.json` and `options.document`, if set."""
+    """Measure and print the tables. If `options.json` is set, write the figures to this path.
+
+    If `options.document` is set, update docs/performance.md.
+    """
     programs, world = build(directory), World()
     numberer().start()
     world.members(1)

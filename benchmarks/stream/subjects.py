@@ -50,8 +50,8 @@ class Subject(Protocol):
         """Return the request of each stream, channel by channel. With `own_tokens`, each stream has its own token."""
 
     def publish(self, channel: int, number: int, count: int = 1) -> float:
-        """Send events with the numbers `number`, `number + 1`, ... to one channel; return the time when the first event was committed or
-        requested."""
+        """Send events with the numbers `number`, `number + 1`, ... to one channel. Return the time of the commit, or, for servers other
+        than this service, the time when the first event was sent."""
 
 
 # A function that starts a server, and ends the server when the block ends.

@@ -45,7 +45,7 @@ def _problem(field: Field, before: list[Field], *, is_table: bool, known: Sequen
     try:
         steps = steps_of(field.path)
     except ValueError:
-        return "Not a path such as identities[0].connection"
+        return "Must be a path, such as identities[0].connection"
     if steps[0] not in known:
         return f"Users have no field {str(steps[0])[:64]}"
     if is_table and len(steps) == 1 and steps[0] in _METADATA:

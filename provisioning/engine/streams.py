@@ -234,7 +234,8 @@ def _set_destination(stream: EventStream, configuration: dict[str, Any]) -> None
 
 def _resume(stream: EventStream) -> bool:
     """Resume a locked stream inside the caller's transaction; send nudges for its first lanes after the commit."""
-    # An administrator has checked the stream, so start the hourly count of deletions by user name again.
+    # The number of deletions of accounts that are identified only by their user name is limited per hour. An administrator has checked the
+    # stream, so start the count again.
     forget_named_deletions(stream.pk)
     if not breaker.resume_stream(stream_id=stream.pk, tenant_id=stream.tenant_id):
         return False

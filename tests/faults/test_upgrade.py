@@ -57,8 +57,8 @@ class EarlierWorld(World):
         self._run("manage.py", "migrate", "--verbosity", "0")
 
     def assert_deliveries_sound(self, stream_id: str, directory: Path, *, after: int) -> None:
-        """Check the invariants of the deliveries of a stream. The stream began after this position, and its workers recorded into the
-        directory.
+        """Check the invariants of the deliveries of a stream. The stream began after the position `after` of the log. Its workers recorded
+        the deliveries in `directory`.
         """
         self._run("-m", "tests.faults.judging_deliveries", stream_id, str(directory), str(after))
 

@@ -96,7 +96,7 @@ def _has_address(audience: str) -> bool:
 def _programs(resource: ApiResource, client: Client, authority: str) -> dict[str, Any]:
     """Return the template context of the programs: their texts, and how they authenticate the client.
 
-    There are no programs if the identifier of the API has characters that could end a quoted text.
+    There are no programs if the identifier of the API has characters (such as a quotation mark) that could end a quoted text in a program.
     """
     setup = setup_of(client, authority)
     audience = f"{setup.issuer}api/v2/" if resource.is_system else resource.identifier

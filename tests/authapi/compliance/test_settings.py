@@ -111,7 +111,7 @@ def test_the_form_shows_each_broken_rule_at_the_field_that_must_change(tenant: T
     assert "compliance_level" not in ordinary.settings
 
 
-def test_a_new_client_must_register_its_key_first(tenant: Tenant) -> None:
+def test_the_form_for_a_new_client_refuses_a_level_because_the_client_has_no_key(tenant: Tenant) -> None:
     browser = browser_of(new_staff(tenant))
     add = f"{reverse('admin:authapi_client_add')}?kind=all"
     sent = form_of(browser, add, name="Bank", callbacks=CALLBACK, compliance_level=LEVEL, alg="PS256", rotation_type="non-rotating")

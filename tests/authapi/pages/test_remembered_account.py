@@ -140,7 +140,7 @@ def test_the_cookie_does_not_show_the_name_and_cannot_be_opened_with_another_key
         assert typed_fields(browser.follow(browser.get("/authorize", asked))) == ["username", "password"]
 
 
-def test_the_cookie_ends_with_the_browser_if_sessions_end_with_the_browser(login: Login) -> None:
+def test_the_cookie_has_no_expiry_if_sessions_end_when_the_browser_is_closed(login: Login) -> None:
     def set_by(answer: Page) -> str:
         return next(line for line in answer.set_cookies if line.startswith(f"{REMEMBERED}="))
 

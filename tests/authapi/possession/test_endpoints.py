@@ -114,7 +114,7 @@ def test_a_proof_for_another_request_is_refused(tenant: Tenant, prover: Prover, 
     assert (answer.status, answer.json()["error"]) == (400, "invalid_dpop_proof")
 
 
-def test_a_repeated_dpop_header_is_refused_in_either_spelling(tenant: Tenant, prover: Prover) -> None:
+def test_a_repeated_dpop_header_is_refused_even_if_its_spelling_differs(tenant: Tenant, prover: Prover) -> None:
     form = "&".join(f"{name}={value}" for name, value in form_of(tenant, granted_client(tenant)).items()).encode()
     good, address = prover.proof("POST", at_token(tenant)), f"{tenant.pk}.example.test"
     for second in (prover.proof("POST", at_token(tenant)), good, ""):
@@ -313,7 +313,7 @@ def test_a_bound_token_is_refused_in_a_form_and_in_a_url(tenant: Tenant, prover:
     assert read_profile(tenant, None, headers={"DPoP": proof}, query=f"access_token={token}").status == 401
 
 
-def test_an_unbound_token_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:
+def test_an_unbound_token_that_is_sent_with_the_dpop_scheme_is_refused(tenant: Tenant, prover: Prover) -> None:
     registered = web_client(tenant)
     form = code_form(registered, code_of(login_of(tenant, registered, some_user(tenant))))
     token = ask_token(tenant, form).json()["access_token"]
@@ -322,7 +322,7 @@ def test_an_unbound_token_is_refused_with_the_dpop_scheme(tenant: Tenant, prover
     assert profile(tenant, token, "", scheme="Bearer").status == 200
 
 
-def test_userinfo_refuses_an_old_nonce_with_a_challenge_and_a_new_nonce(tenant: Tenant, prover: Prover) -> None:
+def test_userinfo_answers_an_old_nonce_with_a_challenge_and_a_new_nonce(tenant: Tenant, prover: Prover) -> None:
     token = bound_token(tenant, prover)
     answer = profile(tenant, token, prover.proof("GET", at_profile(tenant), token=token, nonce="old.one"))
     assert (answer.status, answer.json()["error"]) == (401, "use_dpop_nonce")

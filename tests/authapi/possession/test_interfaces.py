@@ -93,7 +93,7 @@ def test_a_route_that_does_not_check_possession_refuses_a_bound_token(tenant: Te
         verify_access_token(token, host=host_of(tenant))
 
 
-def test_an_unbound_token_is_refused_with_the_dpop_scheme(tenant: Tenant, prover: Prover) -> None:
+def test_an_unbound_token_that_is_sent_with_the_dpop_scheme_is_refused(tenant: Tenant, prover: Prover) -> None:
     plain = str(ask_token(tenant, form_of(tenant, granted_client(tenant, SCOPES))).json()["access_token"])
     assert error_of(read(tenant, plain, prover.proof("GET", at(tenant), token=plain))) == (401, "invalid_token")
     assert read(tenant, plain, scheme="Bearer").status == 200

@@ -107,7 +107,7 @@ def test_a_filter_on_the_key_that_returns_an_equal_user_name_proves_nothing(even
 
 
 @pytest.mark.parametrize("event_type", CHANGES)
-def test_a_server_that_compares_user_names_with_the_key_needs_no_test_of_its_filters(event_type: str) -> None:
+def test_a_write_fails_at_once_if_the_server_compares_user_names_with_the_key(event_type: str) -> None:
     by_name = over([user("1", userName="database|anna")], lambda attribute, value, item: bool(item["userName"] == value))
     ran, lines = run(by_name, event_type)
     assert "compares userName" in str(ran.failed)
