@@ -58,7 +58,7 @@ def kind_of(path: str) -> str:
 def counted(application: Application) -> Application:
     """Count every request except requests for streams."""
 
-    # Streams get no coroutine, because each open stream would keep its coroutine in memory.
+    # Streams bypass the coroutine that counts requests, because each open stream would keep such a coroutine in memory.
     def chosen(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         is_stream = scope["path"].startswith(STREAMS)
         return application(scope, receive, send) if is_stream else _counted(application, scope, receive, send)

@@ -62,9 +62,9 @@ def record_documents(kind: DocumentKind, keys: Sequence[str], *, moment: datetim
     3. Insert events and outbox rows in the order of `keys`, and delete the marks, in a second statement.
     4. After the commit, add the tenant to the pending tenants of the numberer of this process.
 
-    `moment` is the time of the change, by default now. Raises `TransactionRequired`, `LogMissing`, `EventTooLarge` if a message
-    would exceed the size limit, and `SchemaViolation` for data that the schema of the event type does not allow. Each of these errors also
-    rolls back the change of the document.
+    `moment` is the time of the change, by default now. Raises `TransactionRequired` and `LogMissing`. Raises `EventTooLarge` if
+    a message would exceed the size limit, and `SchemaViolation` for data that the schema of the event type does not allow. Each of these
+    errors also rolls back the change of the document.
     """
     return record_changes([(kind, key) for key in keys], moment=moment)
 

@@ -169,7 +169,7 @@ def test_a_reader_during_pruning_gets_every_event_or_410(
                 page = await log.page(tenant.pk, Cursor(1, len(positions)), max_events=3, max_bytes=9999)
             except CursorExpired:
                 assert positions == list(range(1, len(positions) + 1))
-                assert len(positions) < pruned_through, "every event after the cursor was still in the log"
+                assert len(positions) < pruned_through, "410, although every event after the cursor was still in the log"
                 return None
             positions += [event.position for event in page.events]
         return positions

@@ -168,11 +168,11 @@ def test_an_upgrade_under_load_loses_no_event_and_disconnects_no_reader(
         following.stop()
         eventually(lambda: all(world.is_delivered(stream) for stream in streams), seconds=60)
     assert_never_failed(following)
-    assert all(follower.errors["connection"] == 0 for follower in followers), "no process ends without closing its streams"
+    assert all(follower.errors["connection"] == 0 for follower in followers), "a process ended without closing its streams"
     assert_holds(world.history(tenant, [old_writers, new_writers], following.readers))
     for stream, owner in streams.items():
         world.assert_deliveries_sound(stream, _records_of(directory, owner), after=owner.base)
     both = _processes(directory, lanes[1])
-    assert both & old_processes, "a process of the earlier version delivers"
-    assert both - old_processes, "a process of this version delivers"
+    assert both & old_processes, "no process of the earlier version delivered"
+    assert both - old_processes, "no process of this version delivered"
     assert not new_worker.log.count("Traceback")

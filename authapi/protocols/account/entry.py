@@ -24,8 +24,8 @@ from authapi.tenant_settings import sign_in_settings
 from identity.models import Organization, User
 
 NAME = "account"
-# Some forms require a new login before they are saved. After this login, the form shows again what the user typed before it, unless that
-# was more than this number of seconds ago. During the login, the state of the login contains this input.
+# Some forms require a new login before they are saved. For this number of seconds after the login, the form shows again what the user
+# typed before the login. During the login, the state of the login contains this input.
 _KEPT_SECONDS = 3600
 _KEPT, DONE, FAILED = "kept", "done", "failed"
 # Values of `failed` in the URL: the user has canceled, or the other account cannot be linked.

@@ -82,7 +82,7 @@ def metadata(request: HttpRequest, host: HostMatch, client_id: str) -> HttpRespo
     )
     answer = HttpResponse(document, content_type="application/xml; charset=utf-8")
     answer["Content-Disposition"] = 'inline; filename="FederationMetadata.xml"'
-    # Applications load the metadata every hour or every day, so they get a new certificate soon.
+    # Caches keep the metadata for only five minutes: applications load it every hour or every day, and must then get a new certificate.
     answer["Cache-Control"] = "public, max-age=300"
     return answer
 
