@@ -36,7 +36,7 @@ class AddressBlock(UnrecordedOwned):
 
 
 class KnownBrowser(UnrecordedOwned):
-    """A browser in which a user has logged in, with the digest of its cookie. A new password of the user deletes all these rows."""
+    """A browser in which a user has logged in, with the digest of its cookie. A new password of a user deletes all rows of this user."""
 
     user = models.ForeignKey("identity.User", on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64, editable=False)
@@ -60,7 +60,10 @@ class KnownBrowser(UnrecordedOwned):
 
 
 class AttackNotice(UnrecordedOwned):
-    """A pending notice to the administrators of a tenant. There is one row for each kind of notice, so that an attack causes few mails."""
+    """The notices of one kind to the administrators of a tenant.
+
+    There is one row for each tenant and kind. An attack marks the row as due, and one mail reports all attacks since the previous mail.
+    """
 
     class Kind(models.TextChoices):
         LEAKED_PASSWORDS = "leaked_passwords"

@@ -49,7 +49,7 @@ def _problem(field: Field, before: list[Field], *, is_table: bool, known: Sequen
     if steps[0] not in known:
         return f"Users have no field {str(steps[0])[:64]}"
     if is_table and len(steps) == 1 and steps[0] in _METADATA:
-        return "In a CSV export, name a single member of the metadata, such as app_metadata.plan"
+        return "In a CSV export, name one member of the metadata, such as app_metadata.plan"
     if any(field.name == other.name for other in before):
         return "Two fields with the same name"
     return None

@@ -37,7 +37,7 @@ def test_the_name_of_a_field_is_its_path_or_the_name_in_the_request() -> None:
         ([{"name": "x" * 70}], False, f"Users have no field {'x' * 64}", "fields[0]"),
         ([{"name": "email"}, {"name": "email..name"}], False, "Must be a path, such as identities[0].connection", "fields[1]"),
         ([{"name": "email"}, {"name": "name", "export_as": "email"}], False, "Two fields with the same name", "fields[1]"),
-        ([{"name": "user_metadata"}], True, "In a CSV export, name a single member of the metadata, such as app_metadata.plan", "fields[0]"),
+        ([{"name": "user_metadata"}], True, "In a CSV export, name one member of the metadata, such as app_metadata.plan", "fields[0]"),
     ],
 )
 def test_the_refusal_of_an_invalid_field_contains_the_position_of_the_field(

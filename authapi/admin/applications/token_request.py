@@ -86,7 +86,7 @@ def _required_proof(resource: ApiResource) -> str:
 
 
 def _has_address(audience: str) -> bool:
-    """Tell whether the audience is a URL to which a client may send a token: HTTPS, or HTTP to this machine. Other audiences are only names."""
+    """Tell whether the audience is a URL to which a client may send a token (HTTPS, or HTTP to this machine), and not only a name."""
     try:
         return audience.startswith("https://") or is_loopback(urlsplit(audience))
     except ValueError:
