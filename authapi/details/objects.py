@@ -81,7 +81,7 @@ def _problem(value: Any) -> str:
 
 
 def _depth(value: Any, left: int) -> int:
-    """Return by how many levels a value may be nested more deeply; negative if it is nested too deeply."""
+    """Return how many of the `left` levels of nesting the value does not use; negative if it is nested too deeply."""
     if left < 0 or not isinstance(value, dict | list):
         return left
     inner = value.values() if isinstance(value, dict) else value

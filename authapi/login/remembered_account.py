@@ -1,7 +1,7 @@
 """Remembers an account in the browser: the last account whose name a user typed there. The next login then asks only for the password.
 
-Decision: docs/adr/0097. The cookie is sealed for its tenant, so a client cannot forge a cookie to test a name. The name is shown as the
-user typed it, and no page checks whether the account still exists.
+Decision: docs/adr/0097. The cookie is sealed for its tenant, so a caller cannot forge a cookie to find out whether a name has an account.
+The name is shown as the user typed it, and no page checks whether the account still exists.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ XS = "http://www.w3.org/2001/XMLSchema"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 XML = "http://www.w3.org/XML/1998/namespace"
 
-# Prefixes of the written documents. Some service providers accept only the usual prefixes.
+# Prefixes of the namespaces in documents that this service writes. Some service providers accept only the usual prefixes.
 PREFIXES = {
     "samlp": SAMLP,
     "saml": SAML,
@@ -45,7 +45,8 @@ PREFIXES = {
     "xsi": XSI,
 }
 
-# Attributes that identify an element for a reference, in the vocabularies above. An id must be unique across all of these attributes.
+# Attributes that contain the id of an element in the vocabularies above; the reference of a signature names this id. An id must be unique
+# across all of these attributes.
 ID_ATTRIBUTES = ("ID", "Id", "id", "AssertionID", "ResponseID", "RequestID", f"{{{XML}}}id")
 
 

@@ -1,4 +1,5 @@
-"""The lower bound of every latency: `INSERT; COMMIT; PUBLISH` to a bare Redis subscriber in its own process.
+"""Measures the lower bound of every latency: the time of `INSERT; COMMIT; PUBLISH`, until a bare Redis subscriber in another process has
+received the message.
 
 `python -m benchmarks.stream.floor CHANNEL` runs this module as the subscriber.
 """
@@ -38,7 +39,7 @@ class Floor:
         self._client.publish(self._channel, str(key))
 
     def seconds(self) -> list[float]:
-        """End the subscriber; return the seconds from the start of each write to its receipt."""
+        """End the subscriber; return the seconds from the start of each write until the subscriber received its key."""
         told, _ = self._subscriber.communicate("")
         heard: dict[str, float] = json.loads(told)
         return [heard[key] - started for key, started in self._started.items()]

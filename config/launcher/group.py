@@ -144,7 +144,7 @@ class Group:
 
     def _worker(self) -> Program:
         arguments = ["worker", "--concurrency", "2", "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
-        # A checkout often runs as root, as in a container; Celery would print a long warning about it.
+        # `make up` often runs as root, for example in a container. Celery would then print a long warning about root.
         quiet = ("-W", "ignore:You're running the worker with superuser privileges")
         command = (sys.executable, *quiet, "-m", "celery", "--quiet", "-A", "config", *arguments)
         return Program("worker", command, environment=self._process_environment(), grace_seconds=30.0)

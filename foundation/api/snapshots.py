@@ -30,7 +30,7 @@ def with_cursor(answer: Callable[..., Response]) -> Callable[..., Response]:
 
 
 def _is_first(query: QueryDict) -> bool:
-    """Tell whether these parameters, if valid, request the first page: `from` and `take` take precedence over `page`."""
+    """Tell whether these parameters, if valid, request the first page. If they contain `from` or `take`, `page` is ignored."""
     if query.get("from"):
         return False
     return bool(query.get("take")) or not (query.get("page") or "0").strip("0")

@@ -20,8 +20,8 @@ from identity.services.saving import validated_save
 from identity.services.tenant_life import locked_tenant
 
 _MAY_STOP = (Tenant.Status.ACTIVE, Tenant.Status.SUSPENDED, Tenant.Status.DRAINING)
-# The longest lease that a worker takes to send the mail or message of a job. If the lease of a job ends later than that, the job is in a
-# pause and sends nothing.
+# The longest lease that a worker takes to send the mail or message of a job. If the lease of a job ends more than this many seconds from
+# now, the job is in a pause and sends nothing.
 _EFFECT_SECONDS = 60
 
 # A function that returns a sentence for each kind of work that still runs for a stopped tenant.

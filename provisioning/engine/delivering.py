@@ -112,7 +112,7 @@ def probe_stream(stream_id: str, tenant_id: str) -> None:
 def deliver_claim(claim: Claim, turn: Turn) -> lanes.Step:
     """Run the claimed delivery and write its outcome. Discards the outcome if the lease has ended.
 
-    If the returned step has a claim that was made in advance, the outcome may not be committed yet when this function returns.
+    If the returned step has a claim that was made in advance, the commit of the outcome may still be pending when this function returns.
     """
     failpoints.reach("claimed")
     turn.ahead.start(claim)

@@ -1,4 +1,6 @@
-"""A client sends headers that only an edge or a proxy may send. It spells them with underscores, repeats them, or uses other names."""
+"""A client sends headers that only an edge (the TLS proxy that forwards client certificates) or another proxy may send.
+
+The client spells them with underscores, repeats them, or uses other names."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _COMMAND = re.compile(r"manage\.py ([a-z_]+)")
 def test_every_test_named_as_a_proof_exists(page: Path) -> None:
     named = set(_TEST_PATH.findall(page.read_text())) - {"tests/"}
     assert len(named) > 10
-    # Later paths in a row may omit the directory that an earlier path names.
+    # In a row of a table, a later path may omit the directory that an earlier path in the row names.
     assert [name for name in sorted(named) if not any(TESTS.glob(name)) and not any(TESTS.rglob(name))] == []
 
 

@@ -1,4 +1,4 @@
-"""Event types on pages wrap after dots, and no other text changes."""
+"""An event type at the start of a text on a page wraps after its dots. The other texts do not change."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_closing_a_stream_requires_a_confirmation_and_adds_an_audit_entry(
     assert "No open streams" in shown_to(browser)
 
 
-def test_a_stream_that_has_ended_is_distinguished_from_an_unknown_stream(browser: Client, target: Target) -> None:
+def test_closing_a_stream_that_has_already_ended_says_so_and_adds_no_audit_entry(browser: Client, target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         place = reverse(f"{PAGE}_disconnect", args=(only_connection(target.tenant),))

@@ -115,7 +115,7 @@ def test_the_second_numbering_on_a_timeline_keeps_the_epoch(
     assert Head.objects.get(pk=tenant.pk).epoch == raised
 
 
-def test_a_confirmation_of_the_operator_keeps_the_epochs(
+def test_if_the_operator_confirms_that_nothing_was_lost_the_epochs_stay(
     tenant: Tenant, database_connection: Connection, database: psycopg.Connection[Any], promoted: Identity
 ) -> None:
     note(LATER - 1, is_replicated=False)

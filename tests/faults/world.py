@@ -1,4 +1,7 @@
-"""Private servers that a test may kill, freeze and flush, the tenants and writers on them, and the state at the end of a test."""
+"""Private servers that a test may kill, freeze and flush.
+
+The module also contains the tenants and writers on these servers, and reads the state at the end of a test.
+"""
 
 from __future__ import annotations
 

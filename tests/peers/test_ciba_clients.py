@@ -61,7 +61,7 @@ def test_openid_client_requests_an_approval_and_polls_until_the_user_answers(wor
     with ThreadPoolExecutor(1) as pool:
         driven = pool.submit(drive, [node, str(driver)], given, tmp_path, environment)
         eventually(lambda: driven.done() or _mailed(outbox), seconds=60.0)
-        # Rename a complete file, so that the driver never reads an incomplete file.
+        # Write the file under another name and rename it when it is complete, so that the driver never reads an incomplete file.
         ready = tmp_path / "ready"
         ready.write_text(_mailed(outbox))
         ready.rename(given["link"])

@@ -81,7 +81,7 @@ def with_authenticator(browser: Chromium) -> Page:
 
 
 def look_at(page: Page, name: str) -> None:
-    """Check a page with axe in every width and color scheme. Save pictures if `PICTURES` contains a directory."""
+    """Check a page with axe in every width and color scheme. Save pictures if `PICTURES` is not empty."""
     is_clean(page, name)
     for scheme, width in (("light", 360), ("dark", 1280)) if PICTURES else ():
         page.show_as(scheme=scheme, width=width)

@@ -151,7 +151,7 @@ def _verification(login: Login, row: LoginTicket, ticket: str) -> HttpResponse:
         f"frame-src {context['frame_origin']}; form-action 'self' {login.presentation.form_target}"
     )
     answer["Cache-Control"] = "no-store"
-    # The URL of this page contains the ticket, so the browser must not send it to the framed page as the referrer.
+    # The URL of this page contains the ticket, so the browser must not send this URL to the framed page as the referrer.
     answer["Referrer-Policy"] = "same-origin"
     set_cookie(answer, BROWSER, browser)
     return answer

@@ -56,7 +56,7 @@ def test_invalid_query_parameters_are_refused_even_if_they_have_no_effect(api: M
     assert (answer.status, answer.json["errorCode"]) == (400, "invalid_query_string")
 
 
-def test_a_client_can_read_the_lines_after_a_line_oldest_first(api: Management, ada: User) -> None:
+def test_a_client_reads_the_lines_after_its_last_line_oldest_first(api: Management, ada: User) -> None:
     now = timezone.now()
     lines = [make_sign_in(ada, created_at=now - timedelta(minutes=5)).pk for _ in range(2)]
     lines = [*sorted(lines), make_sign_in(ada, created_at=now - timedelta(minutes=1)).pk]

@@ -13,7 +13,7 @@ from authapi.login.browser import post_form
     [
         (True, "https://sp.example.test/slo", "https:"),
         (True, "http://127.0.0.1:8080/slo", "https: http://127.0.0.1:8080"),
-        # The application gets the response at this host, and can redirect the browser to a third host.
+        # The application gets the response at 127.0.0.1:8080, and can redirect the browser to a third host.
         (False, "http://127.0.0.1:8080/slo", "https: http://127.0.0.1:8080 http:"),
         (False, "https://sp.example.test/slo", "https: http:"),
     ],

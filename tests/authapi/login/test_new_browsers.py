@@ -108,7 +108,7 @@ def test_cookies_of_another_user_do_not_suppress_the_mail(login: Login) -> None:
     log_in(login, hers)
     (told,) = mails(login)
     assert "Browser: unknown" in told
-    # Both browsers are now known browsers of the account. A browser with a forged cookie is still unknown.
+    # This browser is now a known browser of both users. A browser with a forged cookie is still unknown.
     log_in(login, hers, identifier="eve@example.test")
     log_in(login, hers)
     assert mails(login) == []

@@ -40,7 +40,7 @@ def test_a_translucent_color_is_shown_as_it_appears_over_white(color: str, shown
 
 
 @pytest.mark.parametrize("text", ["", "red", "#12345", "#1234567", "#ffffff;", "#ffffff\n", "#fff}", "url(x)", "#gggggg", "rgb(0,0,0)"])
-def test_a_text_that_could_end_a_css_rule_is_not_a_color(text: str) -> None:
+def test_a_text_other_than_a_hexadecimal_color_is_refused_as_a_color(text: str) -> None:
     assert not is_color(text)
 
 

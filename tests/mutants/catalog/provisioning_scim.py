@@ -26,7 +26,7 @@ MUTANTS = (
         at="provisioning.scim.matches:by_user_name",
         old='if holder.get("externalId") or claims.is_rival(holder):',
         new="if claims.is_rival(holder):",
-        rule="An account with the key of another user is never treated as the account of the user because of its name.",
+        rule="An account with the key of another user is never treated as the account of the user, even if the names are equal.",
         tests=("tests/provisioning/scim/test_account_proofs.py",),
     ),
     Mutant(

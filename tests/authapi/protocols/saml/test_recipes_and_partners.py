@@ -77,7 +77,7 @@ def test_metadata_is_converted_to_settings() -> None:
     assert SamlAddon(data=dict(found.addon)).is_valid()
 
 
-def test_a_certificate_in_metadata_alone_does_not_require_signatures() -> None:
+def test_a_certificate_in_metadata_does_not_make_signatures_required() -> None:
     found = proposed(read_partner(partner(key_of("first", ' use="signing"'), CONSUMER)), {})
     assert "signingCert" not in found.addon
     assert "left out" in found.notes[0]

@@ -205,7 +205,7 @@ def test_an_unsigned_request_is_refused_if_a_certificate_is_registered(first: Ap
     assert not is_over(first.tenant)
 
 
-def test_only_the_session_index_identifies_an_application_without_a_certificate(application: Application) -> None:
+def test_an_application_without_a_certificate_must_send_the_session_index(application: Application) -> None:
     application.set(logout={"callback": LOGOUT})
     known = application.answered(application.log_in(application.ask()))
     page = send(application, REQUEST, logout_message(known.name), signer=None)
