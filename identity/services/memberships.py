@@ -97,7 +97,7 @@ def remove_member_roles(*, tenant_id: str, organization_id: str, user_id: str, r
 def add_connection(*, tenant_id: str, organization_id: str, connection_id: str, **flags: Any) -> OrganizationConnection:
     """Allow logins to the organization through a connection.
 
-    Raises `NotFound`, `Invalid`, or `AlreadyExists` if the organization has the connection.
+    Raises `NotFound`, `Invalid`, or `AlreadyExists` if the organization already has the connection.
     """
     organization = locked_organization(tenant_id=tenant_id, organization_id=organization_id)
     _refuse_unknown(flags)

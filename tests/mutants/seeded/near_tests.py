@@ -27,7 +27,7 @@ class Noted:
 class NearTests:
     """The notes of each test, and the functions that pytest calls while it collects the tests (`of_collection`).
 
-    `in_process` tells that no test runs the source in another process. In that case, only a test that executes a line can notice a mutant
+    `in_process` is true if no test runs the source in another process. In that case, only a test that executes a line can notice a mutant
     of this line.
     """
 
