@@ -1,4 +1,4 @@
-"""The search over all kinds of objects at the head of each page.
+"""The search field at the head of each page, which finds all kinds of objects.
 
 Each kind of object is searched as in its own list: with the same fields, permissions and tenant. Names are searched in the newest `WALK`
 rows of a table, and identifiers by index, so the cost does not grow with the tables.

@@ -75,7 +75,7 @@ def client_realm(realm: str) -> str:
 def sign_in_of(parameters: Mapping[str, str], *, realm: str, callbacks: tuple[str, ...]) -> SignIn:
     """Return a checked request for a token. `realm` names the application. Raises `RequestRefused`.
 
-    Errors are shown to the user, because they must never be sent to an unregistered reply URL.
+    These errors are shown to the user, and are not sent to the reply URL of the request, which may be unregistered.
     """
     if parameters.get("wreq") or parameters.get("wreqptr"):
         raise RequestRefused(RequestCase.MALFORMED_REQUEST, reason="The parameters wreq and wreqptr are not supported.")
