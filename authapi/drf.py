@@ -99,7 +99,7 @@ class HasScope(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         method = (request.method or "").lower()
         if method not in view.http_method_names or not hasattr(view, method):
-            # Method not allowed: DRF answers 405.
+            # The method is not allowed: let DRF answer 405.
             return True
         action = getattr(view, "action", None) or method.replace("head", "get")
         expected = getattr(view, "required_scopes", {}).get(action)
@@ -127,7 +127,8 @@ class ManagementMixin:
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check host, tenant, token, scope and rate, in the same order as `/events`.
 
-        A request with a valid token is charged to the tenant. A request whose token is missing or refused is charged to the IP address.
+        A request with a valid token counts against the rate limit of the tenant. A request whose token is missing or refused counts against
+        the limit of the IP address.
         """
         host, origin = host_of(request), origin_of_request(request)
         self._rate = debt_of(host.tenant_id, origin)
@@ -136,7 +137,7 @@ class ManagementMixin:
         try:
             super().initial(request, *args, **kwargs)  # type: ignore[misc]
         except InsufficientScope:
-            # The token is valid, so the tenant is charged.
+            # The token is valid, so the request counts against the limit of the tenant.
             self._rate = throttling.hit(host.tenant_id, RATE)
             raise
         except TokenRefused as refused:

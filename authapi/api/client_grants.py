@@ -61,7 +61,7 @@ class GrantToName(Closed):
 
 
 class ClientGrantEndpoint(Endpoint):
-    """The scopes that clients may request, by API."""
+    """The scopes that a client may request at an API."""
 
     operations: ClassVar[dict[str, Operation]] = {
         "list": Operation(

@@ -30,7 +30,7 @@ _TYPES: dict[type, str] = {bool: "boolean", int: "integer", str: "string"}
 
 
 class NeutralEndpoint(Endpoint):
-    """Common part of the endpoints: the reason for refusing other values."""
+    """Base class of the endpoints. `refusal` is the reason for refusing other values; error texts contain it."""
 
     refusal: ClassVar[str] = ""
     owner: ClassVar[Owner | None] = None
@@ -84,7 +84,8 @@ class EmptyListEndpoint(NeutralEndpoint):
         query = request.query_params.copy()
         # Only items would show which names in `fields` are valid, and this list has no items. So the names are not checked.
         query.pop("fields", None)
-        # No table exists for these lists. An empty query on another table produces the response in each form of a list.
+        # These lists have no table. `answer_list` returns a list in the form that the parameters request, but needs a query, so it gets an
+        # empty query on another table.
         return Response(answer_list(Organization.objects.none(), query, Listing(self.key, (), only_take=self.form is Form.TAKEN), dict))
 
     def create(self, request: Request, **place: str) -> Response:

@@ -34,8 +34,8 @@ class TokenGrant(GrantTypeBase):  # type: ignore[misc]  # the engine has no type
     """A grant of the OAuth engine. Each grant implements `answer`."""
 
     name = ""
-    # Whether the grant handles authorization details. Every other grant refuses them: if a grant ignored the details, the client would
-    # assume that they apply.
+    # Whether the grant handles authorization details. If it does not, it refuses a request with details: if it ignored them, the client
+    # would assume that they apply.
     takes_details = False
 
     def answer(self, request: TokenRequest, client: Client) -> TokenAnswer:

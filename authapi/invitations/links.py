@@ -1,7 +1,8 @@
 """The two URLs of an invitation: the URL at the application, and the URL in the mail.
 
-Only the mailed URL proves that the user has the mailbox. An application may log its own URL, so the ticket in that URL proves nothing. The
-mailed link leads to a page of this service, which sets a cookie in the browser and redirects to the application (decision: docs/adr/0102).
+Only the mailed URL proves that the user has the mailbox. Other people can read the URL at the application, for example in the log of the
+application, so the ticket in that URL proves nothing. The mailed link leads to a page of this service, which sets a cookie in the browser
+and redirects to the application (decision: docs/adr/0102).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from authapi.tenant_settings import sign_in_settings
 from foundation.secrets.random_secrets import digest_of
 from identity.hosts import default_address
 
-# The path of the mailed link. The page within a login has another path (`authapi.login.flow.PAGES`).
+# The path of the mailed link. The page that asks about an invitation during a login has another path (`authapi.login.flow.PAGES`).
 MAIL_PATH = "/u/invitation/open"
 
 
@@ -49,6 +50,6 @@ def mail_address(invitation: Invitation, secret: str, *, asked_at: str) -> str:
 
 
 def mailed_invitation(*, tenant_id: str, secret: str) -> Invitation | None:
-    """Return the invitation whose latest mail has this link, in any state."""
+    """Return the invitation whose latest mail has this link; None for an unknown link. The invitation may be in any state."""
     rows = Invitation.objects.of(tenant_id).select_related("client", "organization")
     return rows.filter(mail_digest=digest_of(secret)).first() if secret else None

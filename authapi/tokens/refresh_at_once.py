@@ -128,7 +128,7 @@ def _field(name: str) -> models.Field[Any, Any]:
 
 
 def _type(name: str) -> str:
-    """Return the SQL type of a value. The type has no length: a cast would cut a text that is too long, instead of refusing it."""
+    """Return the SQL type of a value. The type of a text has no length: a cast to `varchar(n)` would cut a longer text, not refuse it."""
     field = _field(name)
     is_text = isinstance(field, models.CharField | models.TextField)
     return "text" if is_text else str(field.db_type(connection))

@@ -122,8 +122,8 @@ def _delete(call: Call, client: Client) -> None:
 
 
 def _locked(call: Call, client: Client) -> Client:
-    """Return the client with its row locked. Checks the token again: an administrator may have taken over or revoked the
-    client after the first check."""
+    """Return the client with its row locked. Checks the token again: an administrator may have revoked the client, or
+    made it a first-party client, after the first check."""
     lock_rows(Client, [client.pk])
     return _managed(call)
 

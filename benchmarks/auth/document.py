@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "performance.md"
 _BEGIN, _END = "<!-- figures of make bench-auth: begin -->", "<!-- figures of make bench-auth: end -->"
 _NAMES = {
     "client_credentials": "`client_credentials`, a JWT freshly signed",
-    "client_credentials, all cores": "the same, as many processes as cores on both sides",
+    "client_credentials, all cores": "the same; each server has as many processes as the machine has cores",
     "client_credentials, DPoP": "`client_credentials` with a DPoP proof, the JWT bound to its key",
     "refresh_token": "`refresh_token`, rotated; access token and id token freshly signed",
     "userinfo": "`/userinfo`",
@@ -26,8 +26,8 @@ _NAMES = {
 class Row:
     """One server in one scenario.
 
-    `processor` has milliseconds per request, by group of `Accounts`. A ratio is the figure of our service divided by the figure of this
-    server.
+    `processor` has the processor time in milliseconds per request, for each group of processes (`Accounts`). A ratio is the
+    figure of our service divided by the figure of this server.
     """
 
     name: str
@@ -64,7 +64,7 @@ def write_document(figures: Figures, *, connections: int) -> None:
 def _table(figures: Figures, connections: int) -> str:
     load = os.getloadavg()[0]
     databases = [account for account in next(iter(figures.rows.values()))[0].processor if account != SERVER]
-    beside = "".join(f"of {each}, ms | " for each in databases)
+    beside = "".join(f"processor time of {each}, ms | " for each in databases)
     lines = [f"{connections} connections; load average at the end: {load:.1f}."]
     for scenario, name in _NAMES.items():
         if scenario not in figures.rows:

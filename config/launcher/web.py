@@ -11,7 +11,8 @@ _APPLICATION = "config.asgi:application"
 _HOST = "127.0.0.1"
 # The limit is high because each open stream counts as a request.
 _MOST_REQUESTS = 20_000
-# The application closes open streams within EVENTS_DRAIN_SECONDS (8); connections that remain after this time are cut.
+# How long uvicorn waits for open connections when it stops; then it cuts them. The application closes its streams within
+# EVENTS_DRAIN_SECONDS (8), so this time must be longer.
 _DRAIN_SECONDS = 12
 # Longer than the time for which a proxy keeps an idle connection (nginx: 60 s). Otherwise this server could close a connection just
 # before the proxy uses the connection again.

@@ -143,7 +143,10 @@ _resolvers: dict[int, ThreadPoolExecutor] = {}
 
 
 def _resolver_threads() -> ThreadPoolExecutor:
-    """Return this process's threads for name resolution: the system's resolver has no timeout, so a caller stops waiting for the thread."""
+    """Return this process's threads for name resolution.
+
+    The system's resolver has no timeout. It runs in these threads, so that a caller can stop waiting for it.
+    """
     if os.getpid() not in _resolvers:
         _resolvers[os.getpid()] = ThreadPoolExecutor(max_workers=8, thread_name_prefix="resolve")
     return _resolvers[os.getpid()]

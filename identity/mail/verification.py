@@ -1,4 +1,7 @@
-"""Mails that ask a user to verify an email address, and the verification: a signed link that works once, after the user confirms."""
+"""Mails that ask a user to verify an email address, and the verification.
+
+A mail has a signed link to a page. A button on this page verifies the address; a link works once.
+"""
 
 from __future__ import annotations
 

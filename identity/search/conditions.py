@@ -66,7 +66,10 @@ class ValueWithin:
 
 @dataclass(frozen=True, slots=True)
 class HasValue:
-    """The column has a value that documents show. If `needs` names another column, the other column must not be empty."""
+    """The column has a value that documents contain: not null, and for a text (`is_text`) not empty.
+
+    If `needs` names another column, the other column must not be empty.
+    """
 
     column: str
     is_text: bool

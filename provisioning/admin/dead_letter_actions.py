@@ -149,7 +149,7 @@ def _decision(state: State) -> ObjectAction:
         return (
             f"The dead letter is now {State(state).label.lower()}."
             if changed
-            else "Not changed: the dead letter is redelivered or resolved."
+            else "Not changed: the dead letter is being redelivered, or it is resolved."
         )
 
     def is_offered(letter: DeadLetter) -> bool:

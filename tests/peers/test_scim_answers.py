@@ -157,7 +157,7 @@ def in_two_minutes() -> str:
 
 
 @pytest.mark.parametrize(("value", "asked"), [("120", 120), (in_two_minutes, 120), (str(10**9), 24 * 3600)], ids=["120", "date", "10^9"])
-def test_9_the_attempt_fails_with_the_waiting_time_for_which_the_server_asks(
+def test_9_the_attempt_fails_and_reports_the_waiting_time_that_the_server_requests(
     server: RealServer, relay: Relay, front: MisbehavingServer, value: str | Callable[[], str], asked: float
 ) -> None:
     said = value if isinstance(value, str) else value()

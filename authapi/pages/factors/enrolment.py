@@ -70,7 +70,7 @@ from identity.models import EnrolledFactor
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
 from identity.services.users import locked_user
 
-# Names of members in the progress of a login: the chosen kind of factor, and the device that is not confirmed yet.
+# Members of the column `progress` of a login transaction: the chosen kind of factor, and the id of the device that is not confirmed yet.
 _KIND, _DEVICE = "enrolling", "enrolling_device"
 
 

@@ -25,8 +25,8 @@ _MOST_INDEXES = 50
 class Participation:
     """The name and session index of a login, as sent to an application.
 
-    A logout request of this service repeats both. An application must repeat the name. It must also repeat the index, unless its requests
-    must be signed.
+    A logout request of this service contains both. A logout request of an application must contain the name. If the requests of the
+    application need no signature, the request must also contain the index, because an attacker could guess the name.
     """
 
     name_id: NameId

@@ -225,7 +225,7 @@ def test_other_spellings_of_an_address_share_the_limit_of_messages(door: Door) -
     assert statuses == [200] * 5 + [429]
 
 
-def test_one_ip_address_can_request_fifty_messages_to_all_email_addresses_together(tenant: Tenant) -> None:
+def test_one_ip_address_can_request_at_most_fifty_messages_to_all_email_addresses_together(tenant: Tenant) -> None:
     door = public(tenant)
     statuses = [door.start(email=f"user{number}@example.test", address=ATTACKER).status for number in range(51)]
     assert statuses == [200] * 50 + [429]

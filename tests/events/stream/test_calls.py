@@ -51,7 +51,7 @@ def _run(story: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _answers(count: int) -> list[Any]:
-    """Repeat a call until every process has subscribed, because Redis confirms a subscription only later."""
+    """Repeat a call until every process has subscribed: a new `Process` does not wait until Redis has confirmed its subscription."""
     while True:
         answers = await asyncio.to_thread(ask, "describe", "acme")
         if len(answers.given) + answers.silent_processes == count:

@@ -1,4 +1,5 @@
-"""Factories of tenants, staff, users and their rows. They use a service if one exists. Otherwise they save rows."""
+"""Factories of tenants, staff, users and their rows. They call the service function that creates such a row, if one exists. Otherwise
+they save the row."""
 
 from __future__ import annotations
 

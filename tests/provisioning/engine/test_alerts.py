@@ -256,7 +256,7 @@ def settle(stream: EventStream, number: int, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("missed", "found", "is_raised"), [(50_100, 0, True), (12_000, 40_000, True), (10_000, 45_000, False)])
-def test_the_percentage_of_users_not_found_raises_an_alert_for_any_number_of_events(
+def test_an_alert_about_users_not_found_is_raised_by_percentage_even_with_many_events(
     tenant: Tenant, stream: EventStream, settings: Settings, missed: int, found: int, is_raised: bool
 ) -> None:
     settings.NOT_FOUND_ALERT_PERCENT, settings.NOT_FOUND_ALERT_USERS = 20, 10

@@ -273,7 +273,7 @@ def test_the_first_callback_is_used_if_the_request_names_no_redirect_uri() -> No
     assert (asked.target, asked.is_redirect_uri_given) == (Target(CALLBACK, "query"), False)
 
 
-def test_a_confidential_client_may_omit_pkce_and_plain_challenges_require_a_client_setting() -> None:
+def test_a_confidential_client_may_omit_pkce_but_needs_a_setting_for_plain_challenges() -> None:
     assert judged(with_changes(code_challenge=None, code_challenge_method=None)).code_challenge == ""
     assert judged(with_changes(code_challenge="x" * 43, code_challenge_method=None), takes_plain=True).code_challenge_method == "plain"
 
