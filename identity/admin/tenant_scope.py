@@ -248,7 +248,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         return super().response_change(request, self._named(obj))
 
     def _named(self, row: Row) -> Row:
-        # `format_html`, which builds the messages of Django, prefers `__html__` to `__str__`.
+        # Django builds its messages with `format_html`. It uses the method `__html__` if the row has one, otherwise `__str__`.
         setattr(row, "__html__", lambda: conditional_escape(self.heading_of(row)))  # noqa: B010  (mypy knows no such attribute)
         return row
 
@@ -317,7 +317,7 @@ class TenantScopedAdmin(PagedByKeys, Noting[Row]):
         try:
             changelist = super().get_changelist_instance(request)
         except (DataError, OverflowError) as error:
-            # No earlier check refuses values that a column cannot store or compare, so the query fails on such values.
+            # The URL can contain values that the column cannot store or compare. No earlier check refuses them, so the query fails.
             raise IncorrectLookupParameters(error) from error
         changelist.jobs_at_work = partial(jobs_at_work, request, self.model)  # type: ignore[attr-defined]
         changelist.title = self.list_title or capfirst(str(self.opts.verbose_name_plural))

@@ -75,7 +75,8 @@ def _delete_chunk(table: OwnedTable, tenant_id: str) -> int:
             return 0
         chosen: models.QuerySet[Any] = models.QuerySet(table.model).filter(pk__in=keys)
         if getattr(table.model, "is_recorded", False):
-            # Bypasses the signals, because the log no longer exists. The marks that the triggers write are deleted last.
+            # Bypasses the signals, which would record events for a log that no longer exists. The marks that the triggers write are
+            # deleted last.
             chosen._raw_delete(chosen.db)
         else:
             chosen.delete()

@@ -60,7 +60,7 @@ class ClusterWorld(ServiceWorld):
     def _start_database(self) -> None:
         self.cluster = Cluster(self.directory, is_synchronous=self._is_synchronous)
         self.query(f"CREATE DATABASE {postgres.DATABASE}", database="postgres")
-        # With synchronous replication, every migration would wait for a standby.
+        # Restore the schema in one transaction: with synchronous replication, the commit of every migration would wait for a standby.
         with psycopg.connect(self.address(), autocommit=True) as connection:
             restore_schema(connection)
 

@@ -25,7 +25,7 @@ CLAIMS = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims"
 
 @dataclass
 class Token:
-    """A valid response. Tests change the members of the response, or change the assertion before the signature."""
+    """A valid response. Tests change its members, or change the token before or after it is signed."""
 
     realm: str
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -41,9 +41,9 @@ class Token:
     is_saml2: bool = False
     is_collection: bool = False
     encrypts_for: x509.Certificate | None = None
-    # Functions that change the assertion of SAML 2.0 before the signature.
+    # Changes an assertion of SAML 2.0 before it is signed.
     change: Callable[[Element], None] | None = None
-    # Functions that change the token after the signature.
+    # Changes the token after it is signed.
     spoil: Callable[[Element], None] | None = None
 
     def assertion(self) -> Element:

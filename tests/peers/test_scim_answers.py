@@ -115,7 +115,7 @@ def test_4_a_change_with_a_lost_response_is_repeated_and_applied(
     assert (found is None) if event_type == "user.deleted" else (found is not None and found["displayName"] == "New")
 
 
-# An intermediary, such as a proxy or a gateway, sends these responses, so the server does not get the request.
+# An intermediary, such as a proxy or a gateway, sends these responses, and does not pass the request to the server.
 IN_ITS_PLACE = {
     "a page with 404": (reply(404, raw=b"<html>Not Found</html>"), "configuration"),
     "an empty 404": (reply(404), "configuration"),

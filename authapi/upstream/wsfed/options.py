@@ -69,7 +69,7 @@ def read_options(strategy: str, options: Mapping[str, Any], *, allows_http: bool
 
 
 def _adfs_metadata(options: Mapping[str, Any], *, allows_http: bool) -> str:
-    """Return the URL of the metadata of AD FS. The option `adfs_server` is either a host or this URL."""
+    """Return the URL of the metadata of AD FS. The option `adfs_server` is a host, or this URL with or without its path."""
     named = read_text(options, "adfs_server", _LONGEST)
     if not named:
         return ""

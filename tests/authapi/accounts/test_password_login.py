@@ -160,7 +160,7 @@ def test_an_ip_address_with_successful_logins_never_becomes_suspicious(ada: User
 
 
 @pytest.mark.parametrize("rules", [{"enabled": False}, {"shields": ["admin_notification"]}, {"allowlist": ["192.0.2.0/24"]}])
-def test_ip_addresses_are_not_throttled_when_the_tenant_has_switched_throttling_off(
+def test_ip_addresses_are_not_refused_if_blocking_is_off_or_the_address_is_allowed(
     ada: User, connection: Connection, rules: dict[str, object]
 ) -> None:
     protect(ada.tenant_id, enabled=False)

@@ -65,7 +65,7 @@ def test_a_connection_can_have_a_sender_if_the_platform_has_none(door: Door, set
     assert code in json.loads(request.body)["body"]
 
 
-def test_a_mail_uses_the_subject_and_sender_address_of_its_connection(door: Door) -> None:
+def test_a_mail_uses_the_subject_and_body_of_its_connection(door: Door) -> None:
     set_options(door.email, email={"subject": "{{ code }} for you", "body": "<b>{{ code }}</b> {{ user.name }}", "syntax": "liquid"})
     code = door.code()
     deliver(door.tenant.pk)

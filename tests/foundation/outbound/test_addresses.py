@@ -121,7 +121,7 @@ def test_the_address_tables_of_python_do_not_decide_whether_an_address_is_refuse
     [
         ("::ffff:0:169.254.169.254", False),  # An IPv4-translated address (RFC 2765) contains an IPv4 address.
         ("::ffff:0:8.8.8.8", True),
-        ("64:ff9b:1::8.8.8.8", False),  # Only the network that uses this local prefix defines which bits are the IPv4 address.
+        ("64:ff9b:1::8.8.8.8", False),  # Refused, because only the local network knows which bits are the IPv4 address.
         ("64:ff9b:1:a00:1::", False),
         ("2002:808:808::1", True),
         ("2002:c000:c0::1", False),

@@ -62,7 +62,7 @@ def look_at_rows(walk: Walk) -> None:
         walk.open(f"/account/{section}")
         walk.look(heading, says)
     walk.follow("button[value=remove]")
-    # The tenant has not enabled passkeys. So the section is shown only while the user still has a passkey.
+    # The tenant has not enabled passkeys, so the section of passkeys is gone after the only passkey was removed: open another section.
     walk.open("/account/sessions")
     walk.submit()
     walk.look("Sessions and devices", "That device is logged out.")

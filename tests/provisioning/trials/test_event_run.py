@@ -126,7 +126,7 @@ def test_log_lines_are_stored_masked_and_the_event_is_not_stored(tenant: Tenant)
     assert not Delivery.objects.filter(tenant_id=tenant.pk).exists()
 
 
-def test_a_trial_runs_the_deployed_version(tenant: Tenant) -> None:
+def test_a_trial_of_the_deployed_version_does_not_run_the_draft(tenant: Tenant) -> None:
     action = action_of(tenant, "Echo", deploy=True)
     action.entry_point = f"{_MODULE}.Crash"
     action.save(update_fields=["entry_point"])

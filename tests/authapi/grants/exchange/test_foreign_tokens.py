@@ -220,7 +220,7 @@ def issuer() -> Iterator[Provider]:
     metadata.documents.clear()
 
 
-def test_keys_are_read_from_the_address_that_the_issuer_publishes(world: World, issuer: Provider) -> None:
+def test_keys_are_read_from_the_jwks_uri_of_the_profile(world: World, issuer: Provider) -> None:
     world.change(public_keys=[], jwks_uri=f"{issuer.issuer}/jwks")
     assert world.ask(world.token(key=issuer.key)).status == 200
     assert refused(world.ask(world.token())) == INVALID
