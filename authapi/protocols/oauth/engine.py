@@ -73,7 +73,7 @@ class Validator(AuthorizationChecks, OAuth2Validator):  # type: ignore[misc]
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         """Accept a client that is already authenticated, or authenticate it now. Raises `RequestRefused`.
 
-        The method of the toolkit accepts only a secret, in the header or in the body. It also searches the id of a client in all tenants.
+        Replaces the method of the toolkit, which accepts only a secret, in the header or in the body, and searches all tenants.
         """
         if request.client is None:
             request.client = client_auth.authenticate(request.token_request)
