@@ -88,7 +88,8 @@ class InvitationForm(ServiceForm):
 
 
 class InviteForm(RowForm):
-    """The form on the page of an organization. Its fields have the names that refusals of the service use.
+    """The form on the page of an organization. Its fields have the same names as in the errors of the service, so that each
+    error is shown at its field.
 
     This form always sends the invitation by email. So no page shows the link, and staff need no recent proof of their identity.
     """

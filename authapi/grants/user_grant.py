@@ -62,7 +62,7 @@ def access_of(login: UserIssue, entitlement: UserEntitlement) -> tuple[UserIssue
     """Do what `access_for` does, for an `entitlement` that the caller has just computed."""
     client = login.client
     if login.is_sign_in and client.id_token_algorithm == SHARED and not client.sealed_secret:
-        # The service cannot sign the ID token. Refuse now, before a code or token is used up.
+        # Without a client secret, the service cannot sign the ID token. Refuse now, before a code or token is used up.
         raise RequestRefused(OAuthCase.NO_SIGNING_SECRET)
     confirmation = bound_to(login.confirmation, client=client, resource=entitlement.resource)
     if confirmation != login.confirmation:

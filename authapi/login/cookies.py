@@ -4,7 +4,7 @@
 mail of an invitation. Each cookie belongs to one host. Scripts can read only `SESSION_STATE` (`authapi.login.session_state`).
 
 Under TLS the cookies are sent with cross-site requests (`SameSite=None`): an external provider posts its answer, and an application
-requests a silent login from a frame. So the cookies do not protect forms against other sites; `form_token` protects them.
+requests a silent login from a frame. So the cookies do not protect forms against other sites; `form_token` protects the forms.
 """
 
 from __future__ import annotations

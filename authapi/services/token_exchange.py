@@ -94,6 +94,6 @@ def _check(profile: TokenExchangeProfile) -> None:
     if connection is None:
         problems["connection"] = ["The connection does not exist."]
     elif profile.creates_users and (connection.is_database or profile.user_claim != TokenExchangeProfile.UserClaim.SUBJECT):
-        problems["creates_users"] = ["Users can be created only with the claim sub, at a connection that is not a database."]
+        problems["creates_users"] = ["Users can be created only if the claim sub identifies them and the connection is not a database."]
     if problems:
         raise Invalid(problems)

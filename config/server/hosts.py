@@ -181,7 +181,10 @@ def is_believed(address: str, trusted: Collection[str]) -> bool:
 
 
 def _arrived_on_loopback(scope: Scope) -> bool:
-    """Tell whether the local address of the connection is loopback. A socket file or a name counts as loopback: no network reaches it."""
+    """Tell whether the local address of the connection is loopback.
+
+    The path of a socket file, or a name, counts as loopback, because no network reaches it.
+    """
     return _is_loopback(str((scope.get("server") or ("",))[0] or ""))
 
 

@@ -1,7 +1,7 @@
 """The only sender of outbound HTTP requests: a total deadline, a size limit, no redirects, and address rules against SSRF.
 
-The name is resolved once per connection, and every address of the name must be allowed. The connection goes to a checked address; Host,
-SNI and the certificate check use the name. The environment (proxies, netrc) is ignored.
+The host name is resolved once per connection, and all of its addresses must be allowed. The connection goes to a checked address; Host,
+SNI and the certificate check use the host name. The environment (proxies, netrc) is ignored.
 """
 
 from __future__ import annotations

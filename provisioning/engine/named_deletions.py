@@ -7,8 +7,8 @@ from django.conf import settings
 from foundation.database.statements import execute, fetch_one
 from provisioning.runs.failures import Misconfigured
 
-# A window starts with its first deletion. A user counts once, for any number of attempts. A refused deletion does not count, so the
-# next window allows this deletion.
+# A window starts with its first deletion. A user counts once, for any number of attempts. A refused deletion does not count; the
+# next window can allow it.
 _COUNT = """
 INSERT INTO provisioning_nameddeletions AS n (stream_id, tenant_id, user_ids)
 VALUES (%(stream)s, %(tenant)s, jsonb_build_array(%(user)s::text))

@@ -1,7 +1,7 @@
 """Creates links from recorded deliveries. Links for accounts that this service did not create are suspects.
 
-An account is proven only if the server answered 201 to a create request of this service. Earlier versions also wrote to accounts
-found by a lookup, which may belong to another user with the same name. Links to such accounts authorize no writes until the key of
+An account is proven only if the server answered 201 to a create request of this service. Earlier versions of this service also wrote to
+accounts found by a lookup, which may belong to another user with the same name. Links to such accounts authorize no writes until the key of
 the account is seen or an administrator confirms the link.
 """
 

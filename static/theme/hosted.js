@@ -11,8 +11,8 @@ for (const button of document.querySelectorAll("button.reveal")) {
   input.form.addEventListener("submit", () => show(false));
 }
 
-// A second click would send the form twice. The page may stay open after the form was sent, because the response can open an application
-// outside the browser. So the user can send the form again after a few seconds.
+// Ignore a second click for a few seconds, because it would send the form twice. After this time, the user can send the form again: the
+// page may still be open, because the response can open an application outside the browser.
 const BUSY_MS = 5000;
 for (const form of document.forms) {
   const settle = () => form.removeAttribute("aria-busy");

@@ -61,7 +61,7 @@ def test_the_form_creates_changes_and_deletes_a_profile(browser: Browser, tenant
         ({"subject_token_type": "urn:okta:token"}, "This namespace is reserved"),
         ({"jwks_uri": ""}, "Either the address of a key set or the keys themselves"),
         ({"public_keys": '[{"kty": "oct", "k": "x"}]', "jwks_uri": ""}, "Public keys are expected"),
-        ({"user_claim": "email", "creates_users": "on"}, "Users can be created only with the claim sub"),
+        ({"user_claim": "email", "creates_users": "on"}, "Users can be created only if the claim sub identifies them"),
     ],
 )
 def test_the_form_explains_errors(browser: Browser, tenant: Tenant, acme: Connection, changes: dict[str, str], text: str) -> None:

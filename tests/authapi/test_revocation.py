@@ -70,7 +70,7 @@ def test_a_token_that_is_not_a_text_is_refused(tenant: Tenant) -> None:
     assert (answer.status, answer.json()["error_description"]) == (400, "The parameter token must be a string.")
 
 
-def test_a_token_type_that_the_engine_does_not_support_raises_an_error(tenant: Tenant) -> None:
+def test_a_token_type_that_the_oauth_engine_does_not_support_raises_an_error(tenant: Tenant) -> None:
     registered = web_client(tenant)
     form = revoke_form(registered, "made-up", token_type_hint="access_token")
     strict = Server(Validator())
@@ -138,10 +138,10 @@ def test_a_second_revocation_gets_the_same_answer(tenant: Tenant) -> None:
     assert [ask_revocation(tenant, form).status for _ in range(2)] == [200, 200]
 
 
-# --- Charged buckets --------------------------------------------------------------------------------------------------
+# --- Rate limits --------------------------------------------------------------------------------------------------
 
 
-def test_the_rate_of_the_tenant_limits_confidential_clients_and_own_tokens_of_public_clients(tenant: Tenant, settings: Any) -> None:
+def test_a_revocation_counts_for_the_tenant_unless_a_public_client_sends_a_token_it_does_not_own(tenant: Tenant, settings: Any) -> None:
     confidential, public, other = web_client(tenant), public_client(tenant), public_client(tenant)
     own = [tokens_of(tenant, public)[name] for name in ("refresh_token", "access_token")]
     foreign = tokens_of(tenant, other)["refresh_token"]

@@ -54,8 +54,8 @@ def test_a_worker_that_is_killed_at_a_step_never_loses_or_reorders_an_event(
     start_worker(DELIVERY_LEASE_SECONDS="1.5", DELIVERY_RETRY_DELAYS=",".join(["0.2"] * 50), BREAKER_FAILURES="0")
     (directory / failpoint).touch()
 
-    # A worker settles deliveries in a separate step only at the end of a turn. So this failpoint needs a lane with more deliveries than a
-    # turn runs.
+    # A worker reaches the failpoint `settling` only if its turn is over: otherwise it settles a delivery and claims the next delivery in
+    # one step. So this test needs a lane with more deliveries than one turn runs.
     keys, rounds = (1, TURN_DELIVERIES + 20) if failpoint == "settling" else (6, 5)
     expected = _append_rounds(tenant, _keys(tenant, keys), rounds)
 

@@ -21,7 +21,7 @@ LEGACY_GRANTS = (PASSWORD, DEVICE_KEY, DELEGATION_BY_REFRESH_TOKEN, DELEGATION_B
 def is_protected(client: Client) -> bool:
     """Tell whether the client requires more than old endpoints offer: bound tokens, or the rules of a compliance level.
 
-    Old endpoints check neither the client nor a key, so they would bypass that protection.
+    Old endpoints do not authenticate the client and do not check its key, so they would bypass that protection.
     """
     return bool(client.settings.get("require_proof_of_possession")) or has(level_of(client.settings), NO_OLD_ENDPOINTS)
 
@@ -40,7 +40,7 @@ def require_grant(client: Client, grant: str) -> None:
 
 
 def uses_legacy_grants(client: Client) -> bool:
-    """Tell whether a client opted in to at least one old grant. An old endpoint that has no grant of its own serves only such clients."""
+    """Tell whether a client opted in to at least one old grant. An old endpoint to which no grant type belongs serves only such clients."""
     return client.allows_grant_type(*LEGACY_GRANTS)
 
 

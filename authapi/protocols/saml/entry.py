@@ -41,7 +41,7 @@ _MOST_LANGUAGES = 20
 
 @dataclass(frozen=True)
 class SamlLogin:
-    """A login as an application requested it: its request, and the query parameters of this service."""
+    """A login as an application requested it: the SAML request, and query parameters that this service accepts in addition."""
 
     request: AuthnRequest
     connection: str = ""

@@ -95,7 +95,7 @@ def _check(root: Element, provider: SamlProvider, addresses: frozenset[str]) -> 
     issuer, destination = issuer_of(root), root.get("Destination") or ""
     if provider.entity_id and issuer != provider.entity_id:
         raise UpstreamFailed(
-            LoginCase.UPSTREAM_ISSUER_MISMATCH, "The logout message is from another issuer than the metadata of the connection."
+            LoginCase.UPSTREAM_ISSUER_MISMATCH, "The issuer of the logout message differs from the issuer in the metadata of the provider."
         )
     # SAML Bindings 2.0, 3.4.5.2 and 3.5.5.2: a signed message must name its destination.
     if destination not in addresses:

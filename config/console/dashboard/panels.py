@@ -27,9 +27,9 @@ def charts(viewer: Viewer, state: State) -> list[Chart]:
 
 
 def flow_panel(viewer: Viewer, state: State) -> Panel | None:
-    """Return the event streams with their state, success rate, time and lag. Streams for which staff must do something come first.
+    """Return the event streams with their state, success rate, delivery times and lag.
 
-    None without streams.
+    Streams for which staff must do something come first. None without streams.
     """
     if state.outcomes is None or not state.streams:
         return None

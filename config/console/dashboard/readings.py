@@ -119,7 +119,7 @@ class Hours:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The deliveries of the last hours: their number for each state, and their success and time for each stream and for each hour."""
+    """The deliveries of the last hours: their number for each state; success rates and delivery times for each stream and each hour."""
 
     by_state: dict[str, int]
     is_cut: bool

@@ -237,7 +237,7 @@ def test_the_primary_identity_can_be_named_in_each_accepted_form(api: Management
             assert "/u/reset-password?ticket=" in link, (provider, user_id)
 
 
-def test_a_ticket_requires_its_scope(tenant: Tenant, grace: User) -> None:
+def test_creating_a_ticket_requires_the_scope_for_tickets(tenant: Tenant, grace: User) -> None:
     weak, fit = Management(tenant, scope="update:users"), Management(tenant, scope="create:user_tickets")
     for path in (CHANGE, VERIFY):
         assert weak.post(path, {"user_id": grace.user_id}).status == 403

@@ -33,7 +33,7 @@ def _run(story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(told())
 
 
-def test_a_tenant_gets_its_maximum_of_slots() -> None:
+def test_a_tenant_gets_no_more_slots_than_its_limit() -> None:
     async def story() -> None:
         leases = _leases()
         held = [await leases.acquire("acme", limit=2) for _ in range(2)]

@@ -56,7 +56,7 @@ def test_times_are_compared_at_the_coarser_precision(one: str, other: str, is_sa
 
 
 @given(TEXTS)
-def test_a_filter_is_unchanged_in_the_query_string(value: str) -> None:
+def test_decoding_the_query_string_returns_the_unchanged_filter(value: str) -> None:
     text = filters.equals("userName", value)
     query = filters.query(text)
     assert query.isascii()
