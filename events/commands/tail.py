@@ -269,7 +269,7 @@ def resume_command(options: Mapping[str, Any], offset: str | None) -> list[str]:
     command += [f"--{options['form']}"] if options["form"] else []
     for name in options["types"]:
         command += ["--type", name]
-        # The state file contains the offset, so the command needs no --from.
+    # If a state file is used, it contains the offset, so the command needs no --from.
     return command if offset is None or options["state"] else [*command, "--from", offset]
 
 
@@ -287,5 +287,5 @@ def _timestamp(text: str | None) -> str | None:
 
 def _positive(text: str) -> int:
     if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError("at least 1")
+        raise argparse.ArgumentTypeError("must be at least 1")
     return number

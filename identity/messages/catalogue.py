@@ -150,7 +150,7 @@ _ALL = (
     Kind(
         "stolen_credentials",
         "Breached password",
-        "Sent once to a user whose password was found in a breach, if Sign-in settings enable the message: a link to set a new password.",
+        "Sent once to a user with a breached password, if Sign-in settings enable the message. It contains a link to set a new password.",
         built_in="stolen_credentials",
         variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE},
         has_link=True,
@@ -197,7 +197,8 @@ _ALL = (
     Kind(
         "new_device",
         "Login with a new browser",
-        "Sent after the first step of a login with a new browser, if Sign-in settings enable the message: a link to set a new password.",
+        "Sent after the first step of a login with a new browser, if Sign-in settings enable the message. It contains a link to set a new "
+        "password.",
         built_in="new_device",
         variables={**_MAYBE_LINK, **_UNTIL, **_SOURCE, **_LOGIN},
         is_public=False,

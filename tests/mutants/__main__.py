@@ -67,7 +67,11 @@ def _parser() -> argparse.ArgumentParser:
         help="skip the first run, which has no mutant; a test that also fails without the mutant then counts as caught",
     )
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="how many mutants are tried at once; by default one per core"
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="number of mutants to try at once; by default one per core",
     )
     return parser
 

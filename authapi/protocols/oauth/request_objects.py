@@ -163,7 +163,7 @@ def _is_signed(client: Client, token: str, header: Mapping[str, Any]) -> bool:
 
 
 def _text(value: Any) -> str | None:
-    """Return a claim as parameter text; None for an unset claim."""
+    """Return a claim as parameter text; None if the claim is null or false."""
     match value:
         case None | False:
             return None

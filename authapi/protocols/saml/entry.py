@@ -150,7 +150,10 @@ def authenticated_of(
 
 
 def refuse(http_request: HttpRequest, request: ProtocolRequest, refused: RequestRefused) -> HttpResponse:
-    """Send a response with the reason of a refusal. Without a request, show an error page, because no application waits for a response."""
+    """Send a response with the reason of a refusal.
+
+    If the application has sent no request, show an error page, because the application does not wait for a response.
+    """
     asked, settings = SamlLogin.of_state(request.state).request, client_settings(request.client)
     if asked.is_unsolicited:
         raise refused

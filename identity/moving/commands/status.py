@@ -31,13 +31,15 @@ def handle(options: Mapping[str, Any], stdout: OutputWrapper, stderr: OutputWrap
 
 def _next_step(tenant: Tenant, move: TenantMove | None) -> str:
     if move is None:
-        return "Its removal was interrupted. Next: remove."
+        return "The removal was interrupted. Next: remove."
     if tenant.status == Tenant.Status.MOVED:
         return "Handed over. Next: open at the target, then remove here."
     if tenant.status == Tenant.Status.STOPPED:
         return (
-            "Stopped. Next: export, or start to cancel." if move.archive_id is None else "Exported. Next: import at the target, or start."
+            "Stopped. Next: export. To cancel: start."
+            if move.archive_id is None
+            else "Exported. Next: import at the target. To cancel: start."
         )
     if move.archive_id is None:
-        return "Its removal was interrupted. Next: remove."
+        return "The removal was interrupted. Next: remove."
     return "Imported. Next: hand-over at the source, then open." if move.is_verified else f"{move.parts_done} parts are here. Next: import."

@@ -115,7 +115,7 @@ def test_the_setting_of_a_client_selects_the_code_of_each_refusal(
     assert said[0] == said[1]
 
 
-def test_a_client_that_authenticates_in_the_header_gets_a_challenge(tenant: Tenant) -> None:
+def test_a_client_with_a_wrong_secret_in_the_header_gets_a_challenge(tenant: Tenant) -> None:
     settings = {"oauth_standard_errors": True}
     registered = web_client(tenant, token_endpoint_auth_method="client_secret_basic", settings=settings)
     headers = basic(registered.client_id, "wrong")
@@ -169,6 +169,6 @@ def test_every_standard_answer_has_a_registered_code_and_status() -> None:
     assert waiting == [400, 400, 400]
 
 
-def test_the_table_of_standard_answers_does_not_change_the_default_table() -> None:
+def test_every_code_in_the_standard_table_differs_from_the_default_code() -> None:
     changed: Any = [case for case, error in STANDARD_CODES.items() if case.failure.error == error]
     assert changed == []

@@ -167,7 +167,7 @@ def test_in_the_same_browser_a_link_opens_in_the_language_of_its_login(worldwide
     visit.followed(visit.browser.submit(page, send="link", email=ADA))
     opened = visit.browser.send("GET", path_of(worldwide), headers=FRENCH)
     assert opened.location.startswith(CALLBACK)
-    # The link is used up. The mail with the link was in German.
+    # The link is used up. The error page has the language of the mail, which was in German.
     assert language_of(visit.browser.send("GET", path_of(worldwide), headers=FRENCH)) == "de"
 
 
