@@ -198,7 +198,7 @@ def test_a_forged_token_revokes_nothing(tenant: Tenant) -> None:
     create_api_resource(tenant_id=tenant.pk, identifier=API)
     own, other = web_client(tenant), web_client(tenant)
     token = ask_token(tenant, code_form(own, code_of(login_of(tenant, own, some_user(tenant), audience=API)))).json()["access_token"]
-    # The header and the signature are ours. The claims name the caller as the client of the token.
+    # The header and the signature are those of a valid token. The changed claims name the caller as the client of the token.
     head, _, signature = token.split(".")
     claims = decoded(token)[1] | {"azp": other.client_id}
     payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")

@@ -31,7 +31,7 @@ USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 
 @dataclass(frozen=True)
 class RealServer:
-    """A running real server, and plain requests that read its resources."""
+    """A running real server, and plain requests that read and change its resources."""
 
     base_url: str
     token: str = TOKEN
@@ -47,7 +47,7 @@ class RealServer:
                 return sorted(found, key=lambda user: str(user["id"]))
 
     def user(self, external_id: str) -> dict[str, Any] | None:
-        """Return the only resource with this `externalId`. Fail if there are two."""
+        """Return the resource with this `externalId`, or None. Fail if there are two."""
         found = [user for user in self.users() if user.get("externalId") == external_id]
         assert len(found) <= 1, found
         return found[0] if found else None

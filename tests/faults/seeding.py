@@ -1,5 +1,5 @@
-"""A program that fills a private database with tenants and with the ledger in which writers record their commits. Each tenant has the token
-of a subscriber, shared users and a shared group. Prints one JSON document. Run with `python -m tests.faults.seeding`.
+"""A program that fills a private database with tenants and with the ledger in which writers record their commits. Each tenant has
+shared users, a shared group, and the token of a subscriber. Prints one JSON document. Run with `python -m tests.faults.seeding`.
 """
 
 from __future__ import annotations
