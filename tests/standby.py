@@ -1,4 +1,4 @@
-"""Copies of a PostgreSQL server made by pg_basebackup, and a standby with streaming replication. The server must use a Unix socket."""
+"""Copies that pg_basebackup makes of a PostgreSQL server, and a standby with streaming replication. The server must use a Unix socket."""
 
 from __future__ import annotations
 

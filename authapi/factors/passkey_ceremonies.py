@@ -1,7 +1,8 @@
 """Stores the ceremonies of passkeys: starts, finds and uses up a ceremony. The user is unknown until the answer is checked.
 
 A login on the hosted pages has at most one open ceremony. This ceremony lasts as long as the login, because the browser offers passkeys as
-soon as the page is shown. A ceremony of an application lasts five minutes and belongs to its client.
+soon as the page is shown, and the user can choose one at any time. A ceremony of an application lasts five minutes and belongs to its
+client.
 """
 
 from __future__ import annotations

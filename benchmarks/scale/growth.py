@@ -1,4 +1,4 @@
-"""Makes the database larger: tenants, streams of the delivery engine, and rows of a log."""
+"""Makes the database larger: adds tenants, streams of the delivery engine, and rows of a log."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Unreachable(StreamError):
 
 
 class Untrusted(StreamError):
-    """The server's certificate cannot be verified, or the client would send a secret in plain text or an invalid header."""
+    """The server's certificate cannot be verified, or the client would have to send an invalid header, or a secret in plain text."""
 
     remedy = Remedy.STOP
 

@@ -138,10 +138,10 @@ def test_a_second_revocation_gets_the_same_answer(tenant: Tenant) -> None:
     assert [ask_revocation(tenant, form).status for _ in range(2)] == [200, 200]
 
 
-# --- Rate limits --------------------------------------------------------------------------------------------------
+# --- Rate limits ------------------------------------------------------------------------------------------------------
 
 
-def test_a_revocation_counts_for_the_tenant_unless_a_public_client_sends_a_token_it_does_not_own(tenant: Tenant, settings: Any) -> None:
+def test_revocations_use_the_rate_of_the_tenant_unless_a_public_client_sends_a_foreign_token(tenant: Tenant, settings: Any) -> None:
     confidential, public, other = web_client(tenant), public_client(tenant), public_client(tenant)
     own = [tokens_of(tenant, public)[name] for name in ("refresh_token", "access_token")]
     foreign = tokens_of(tenant, other)["refresh_token"]

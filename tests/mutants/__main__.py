@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--skip-baseline",
         action="store_true",
-        help="skip the first run, which has no mutant; a test that also fails without the mutant then counts as caught",
+        help="skip the first run, which has no mutant; a mutant then counts as caught even if its test also fails without it",
     )
     parser.add_argument(
         "--jobs",

@@ -1,4 +1,4 @@
-"""The charts of the start page, with a summary sentence and links to the counted rows."""
+"""The charts of the start page, each with a summary sentence and links to the counted rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TONES = {"delivered": "good", "skipped": "quiet", "superseded": "quiet", "todo"
 
 
 def charts(viewer: Viewer, state: State) -> list[Chart]:
-    """Return a chart for each part of the state that was read."""
+    """Return the charts of those parts of the state that were read."""
     return [*_lag(viewer, state), *_kinds(state), *_success(state), *_outcomes(state), *_events(viewer, state), *_sign_ins(state)]
 
 
