@@ -63,7 +63,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_setup(request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Always create this worker's database, because the fixture of pytest-django creates it only for tests with a mark."""
+    """Always create this worker's database, because the fixture of pytest-django creates it only for tests with the mark `django_db`."""
     _make_database(request.config)
     yield
     with django_db_blocker.unblock():

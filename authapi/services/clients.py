@@ -85,7 +85,7 @@ def update_client(*, tenant_id: str, client_id: str, changes: dict[str, Any], se
     """Replace the given columns, merge `metadata` and `settings`, and set the secret if one is given.
 
     Raises `NotFound`, `Invalid`, `AlreadyExists`. The client's JWT access tokens end if its secret, authentication method or grant types
-    change, if it no longer authenticates with a credential, or if it gets a compliance level.
+    change, if one of the credentials with which it authenticates is removed, or if it gets a compliance level.
     """
     client = locked_client(tenant_id, client_id)
     _refuse_unknown({name: value for name, value in changes.items() if name not in ("name", *_STANDING, "metadata", "algorithm")})
@@ -198,7 +198,7 @@ def _check_proofs(client: Client) -> None:
 
 
 def _check_signed_requests(client: Client) -> None:
-    """Refuse keys for signed requests that belong to another client."""
+    """Refuse keys of other clients as keys for signed requests. Refuse to require signed requests from a client without keys."""
     signed = client.settings.get("signed_request_object") or {}
     if signed.get("required") and not client.request_key_ids and not client.settings.get("jwks_uri"):
         raise Invalid({"signed_request_object": ["Name a key or a jwks_uri first. Without a key, no user can log in."]})

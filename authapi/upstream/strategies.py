@@ -41,10 +41,11 @@ class ProviderLogout:
 
 @dataclass(frozen=True)
 class Speaker:
-    """One protocol. Each function raises `UpstreamFailed`.
+    """One protocol. Each function may raise `UpstreamFailed`.
 
     `begin` returns the browser's request that begins a login. `log_out` returns how to end the login at the provider, or None if that is
-    impossible. Its arguments are the connection, the data that the session stores about the login, and the URL at which the logout ends.
+    impossible. The arguments of `log_out` are the connection, the data that the session stores about the login, and the URL at which the
+    logout ends.
     """
 
     begin: Callable[[Login, Connection], BrowserCall]

@@ -12,7 +12,7 @@ from authapi.token_request import TokenRequest
 def confidential_client(request: TokenRequest, *, public: Case) -> Client:
     """Return the authenticated client of a request.
 
-    Raises `RequestRefused`; for a public client, with the failure in the parameter `public`.
+    Raises `RequestRefused`. For a public client, the exception has the case `public`.
     """
     try:
         client = client_auth.authenticate(request)

@@ -44,7 +44,7 @@ def _is_own(request: TokenRequest) -> bool:
     except RequestRefused as refused:
         if refused.case is not OAuthCase.WRONG_CLIENT_AUTHENTICATION:
             raise
-        # This endpoint uses the error code of RFC 7009, 2.2.1.
+        # If the authentication fails, this endpoint answers with the error code of RFC 7009, 2.2.1: `invalid_client`.
         raise RequestRefused(OAuthCase.WRONG_CLIENT_OF_STANDARD) from refused
 
 

@@ -86,8 +86,8 @@ class FormerTenant(models.Model):
 
 
 class CustomDomain(TenantOwned):
-    """The first host of a tenant, or a custom domain. Requests reach the tenant once the host is verified. Events contain the canonical
-    host.
+    """The first host of a tenant, or a custom domain. Requests to the host reach the tenant only after the host is
+    verified. Events contain the canonical host.
 
     A host may be pending at several tenants until one of them verifies it: a domain that is pending at one tenant must not prevent its
     owner from registering it.

@@ -120,7 +120,7 @@ def test_a_setting_for_an_unsupported_feature_is_refused(tenant: Tenant, changes
         update_tenant_settings(tenant_id=tenant.pk, changes=changes)
 
 
-def test_the_default_directory_and_audience_must_be_rows_of_the_tenant(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_default_directory_and_audience_must_name_rows_of_the_tenant(tenant: Tenant, database_connection: Connection) -> None:
     other = make_other_tenant()
     make_connection(tenant_id=other.pk, name="theirs")
     create_api_resource(tenant_id=tenant.pk, identifier="https://orders.example.test")

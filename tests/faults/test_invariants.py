@@ -220,7 +220,7 @@ def test_a_planted_fault_is_reported(history: History, plant: Callable[[History]
     assert any(problem.startswith(named) or (" " in named and named in problem) for problem in found), found
 
 
-def test_the_database_decides_an_unknown_outcome(history: History) -> None:
+def test_the_database_decides_whether_a_write_with_an_unknown_outcome_succeeded(history: History) -> None:
     history.operations = [replace(operation, outcome="unknown") for operation in history.operations]
     assert violations(history) == []
     history.committed = set(history.committed) | {"w-7"}

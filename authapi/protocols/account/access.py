@@ -48,7 +48,7 @@ def sessions_view(visit: Visit) -> HttpResponse:
             return visit.done("logged-out-elsewhere")
         if end_own_session(visit.own, session_id=named):
             return visit.done("logged-out")
-        # The text does not reveal whether another user has such a session.
+        # The text does not reveal whether the id belongs to a session of another user.
         problems = [Problem(_("That device is logged out already, or it is the one that you are using."))]
     places = [_place(session, visit) for session in sessions_of(visit.user)]
     places.sort(key=lambda place: not place.is_here)

@@ -165,7 +165,8 @@ class Tails:
 
     async def _look(self) -> bool:
         watched = dict(self._tails)
-        # Read the cursors before the query, because entries that a tail appends meanwhile are newer than the result.
+        # Read the cursors before the query, because a tail may read new entries during the query. A cursor that is read later could be
+        # beyond the result of the query, and the log would seem to have lost entries.
         known = {tenant_id: tail.cursor for tenant_id, tail in watched.items()}
         heads = await self._log.heads(list(watched))
         found = 0
@@ -220,7 +221,8 @@ class Tails:
             if isinstance(page, LogError):
                 tail.close(UNREADABLE[type(page)])
                 tail.heard = tail.ring.end
-            # Skip a tail that its last stream has left: its ring was already removed from the budget, and would not be removed again.
+            # Skip a tail that its last stream has left: its ring was already removed from the budget. New frames would add the ring to the
+            # budget again, and it would never be removed.
             elif tail.followers and page.frames:
                 await self._extend(tail, page.frames)
             elif tail.followers and tail.heard == heard_before:

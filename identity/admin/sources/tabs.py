@@ -63,7 +63,7 @@ class ConnectionTabs:
     def metadata(self, _request: HttpRequest, connection: Connection) -> Panel:
         stored: Mapping[str, object] = connection.metadata if isinstance(connection.metadata, dict) else {}
         rows = [(Cell(name), Cell(str(value))) for name, value in sorted(stored.items())]
-        return Panel("Metadata", ("Name", "Value"), rows, "No metadata. To add metadata, open the section More of the tab Settings.")
+        return Panel("Metadata", ("Name", "Value"), rows, "No metadata. To add metadata, open the section “More” of the tab “Settings”.")
 
     def _add(self, request: HttpRequest, connection: Connection) -> dict[str, Any]:
         if not request.user.has_perm("identity.add_organizationconnection"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from identity.options.schemas.nodes import MAPPED, READABLE, SECRET, Each, Members, Node, readable
 
 _FRONT_CHANNEL = Each(Members(readable("alias value")))
-# OpenID Connect Discovery 1.0, 3; RFC 8414, 2; and names that later specifications have registered.
+# Names of the metadata of a provider: from OpenID Connect Discovery 1.0, 3, from RFC 8414, 2, and from later specifications.
 _METADATA = """
 acr_values_supported authorization_endpoint authorization_response_iss_parameter_supported
 authorization_signing_alg_values_supported backchannel_authentication_endpoint backchannel_logout_session_supported
@@ -65,5 +65,5 @@ TARGETS = (
 
 
 def schema(*names: str, **nodes: Node) -> Members:
-    """Return the schema of a strategy: the shared options, readable options by name, and the given nodes."""
+    """Return the schema of a strategy: the shared options, the readable options `names`, and other options with their nodes."""
     return Members({**COMMON, **readable(" ".join(names)), **nodes})

@@ -11,8 +11,8 @@ from provisioning.engine.stream_flow import Flow
 
 _NO_DELIVERIES = "No deliveries have ended in the last 24 hours."
 _TIME_NOTE = (
-    "For each hour, the time within which 95 % of the deliveries arrived, including further attempts and holds. The number above is the "
-    "time of the slowest hour."
+    "Each bar shows the time within which 95 % of the deliveries of its hour arrived, including further attempts and holds. The number "
+    "above is the time of the slowest hour."
 )
 
 
@@ -52,7 +52,7 @@ def time_chart(flows: Sequence[Flow], starts: Sequence[datetime], *, url: str, n
         title="Time to deliver",
         url=url,
         total=f"up to {seconds(longest)}",
-        summary=f"For each hour, the time within which 95 percent of the deliveries arrived; in the slowest hour, {seconds(longest)}.",
+        summary=f"For each hour, the chart shows the time within which 95 percent of the deliveries arrived. The longest was {seconds(longest)}.",
         bars=measured(scaled, end, _label(starts), url, lambda value: seconds(value * scale)),
         is_upright=True,
         empty=_NO_DELIVERIES,

@@ -67,7 +67,7 @@ def profile(tenant: Tenant, token: str, prover: Prover | None, scheme: str = "DP
     return read_profile(tenant, None, headers={"Authorization": f"{scheme} {token}", **proof}).status
 
 
-def test_a_client_that_requires_a_proof_gets_no_token_for_a_code_alone(door: Door) -> None:
+def test_a_client_that_must_send_a_proof_gets_no_token_for_a_code_without_it(door: Door) -> None:
     require(door)
     code = door.code()
     answer = door.redeem(code)

@@ -34,7 +34,7 @@ def test_an_unusable_endpoint_prevents_the_start_and_is_not_shown(monkeypatch: p
 
 
 @pytest.mark.parametrize("given", ["1.1", "-0.1", "nan", "half"])
-def test_a_share_below_0_or_above_1_prevents_the_start(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_a_share_of_requests_below_0_or_above_1_prevents_the_start(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("TRACING_SHARE", given)
     with pytest.raises(ImproperlyConfigured, match="at least 0 and at most 1"):
         env.number("TRACING_SHARE", 1.0, "", maximum=1.0)

@@ -174,7 +174,7 @@ def test_a_large_deletion_lists_the_rows_to_delete_and_shows_its_progress(
     assert "is being deleted" in browser.post(page(company), {"display_name": "New", "options": '{"client_id": "x"}'}).content.decode()
 
 
-def test_metadata_is_edited_in_rows_and_realms_and_applications_in_text_areas(browser: Client, company: Connection) -> None:
+def test_metadata_is_edited_in_rows_but_realms_and_applications_in_text_areas(browser: Client, company: Connection) -> None:
     fields = {"metadata-name-0": "owner", "metadata-value-0": "sales", "realms": "company\nheadquarters", "enabled_clients": "one\n\ntwo"}
 
     browser.post(page(company), {"options": '{"client_id": "x"}', **fields})

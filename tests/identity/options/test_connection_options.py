@@ -117,7 +117,7 @@ def test_the_attributes_of_a_database_connection_are_checked(attributes: dict[st
 
 
 @pytest.mark.parametrize("rival", ["requires_username", "validation"])
-def test_the_option_named_attributes_cannot_be_set_with_the_older_options(rival: str) -> None:
+def test_the_option_named_attributes_cannot_be_set_together_with_an_older_option(rival: str) -> None:
     problem = options_problem("database", {"attributes": {"email": {}}, rival: None}, is_database=True)
     assert problem == f"Cannot set both options.attributes and options.{rival}"
 

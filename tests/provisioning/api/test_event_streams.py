@@ -121,7 +121,7 @@ def test_an_enabled_stream_starts_at_the_head_and_a_disabled_stream_delivers_not
     assert EventStream.objects.of(tenant.pk).get(pk=stream["id"]).position == head
 
 
-def test_a_held_stream_is_returned_with_the_reason_of_the_hold_and_its_status(api: Management, tenant: Tenant, action: Action) -> None:
+def test_a_held_stream_is_returned_with_its_status_and_the_reason_of_the_hold(api: Management, tenant: Tenant, action: Action) -> None:
     stream = api.post("event-streams", body_of(action)).json
     row = EventStream.objects.of(tenant.pk).get(pk=stream["id"])
     row.held_since, row.held_reason = timezone.now(), "The directory refuses every request."

@@ -82,7 +82,7 @@ def test_an_emptied_attribute_is_cleared_by_put_and_kept_by_patch(scim_server: R
     assert ("nickName" in found) is kept
 
 
-def test_an_update_per_attribute_removes_an_empty_attribute_if_its_row_requires_removal(scim_server: RealServer) -> None:
+def test_an_update_per_attribute_removes_an_empty_attribute_if_its_mapping_row_requires_it(scim_server: RealServer) -> None:
     rows = [
         {"path": "externalId", "source": "user_id"},
         {"path": "userName", "source": "email"},
@@ -166,7 +166,7 @@ def test_a_user_name_that_a_foreign_account_has_causes_a_data_failure(scim_serve
     assert scim_server.users() == [stranger]
 
 
-def test_adoption_links_an_account_with_the_verified_address_and_without_a_key(scim_server: RealServer) -> None:
+def test_adoption_links_an_account_that_has_the_verified_address_and_no_key(scim_server: RealServer) -> None:
     existing = scim_server.add(userName="Anna@example.test", displayName="From the old directory")
     ran = run_event(scim_server.base_url, options={"adopt_on_conflict": True})
     found = scim_server.user("database|anna")

@@ -246,7 +246,9 @@ def test_the_cleanup_page_of_an_unknown_logout_answers_400(browser: Browser) -> 
     assert browser.get("/u/wsfed/cleanup", {"state": "x" * 43}).status_code == 400
 
 
-def test_the_signature_is_the_last_element_as_the_schema_requires(tenant: Tenant, client: Client, user: User, browser: Browser) -> None:
+def test_the_signature_is_the_last_element_of_the_assertion_as_the_schema_requires(
+    tenant: Tenant, client: Client, user: User, browser: Browser
+) -> None:
     answer = log_in(browser, f"/wsfed/{client.client_id}")
     assertion = result_of(answer).find(f".//{qualified(SAML11, 'Assertion')}")
     assert assertion is not None
