@@ -57,7 +57,7 @@ def test_no_container_runs_as_root_or_writes_to_its_image(objects: list[Object])
         assert context["capabilities"] == {"drop": ["ALL"]}
         assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
         assert "memory" in container["resources"]["limits"]
-        assert re.search(r":\d[\w.]*$|@sha256:", container["image"]), "an image has a version"
+        assert re.search(r":\d[\w.]*$|@sha256:", container["image"]), "the image has no version"
 
 
 @of_each_overlay
@@ -90,7 +90,7 @@ def test_web_processes_have_time_to_close_their_streams(objects: list[Object]) -
         needed = int(seconds) + base.EVENTS_DRAIN_SECONDS + int(command[1])
         assert sleep == "sleep"
         assert pod["terminationGracePeriodSeconds"] >= needed + 5
-        assert "command" not in container, "the grace period is computed for the command of the image"
+        assert "command" not in container, "the grace period fits only the command of the image"
 
 
 @of_each_overlay

@@ -1,6 +1,7 @@
 """Lists the colors of a theme with the surfaces below them, and checks whether the contrast is enough (WCAG 2.2, level AA). Pure.
 
-A contrast below 3:1 is refused as a probable mistake. From 3:1 to 4.5:1 the pages replace the color by the nearest readable shade.
+A theme is refused if a text has a contrast below 3:1, because this is probably a mistake. The pages replace any other color with too little
+contrast by the nearest readable shade.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tabs of an API: its scopes with their roles and users, and the clients with a grant for the API."""
+"""The tabs of an API: its permissions with the number of roles that have them, and the clients with a grant for the API."""
 
 from __future__ import annotations
 

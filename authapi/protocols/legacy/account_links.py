@@ -64,7 +64,7 @@ def link_page(http_request: HttpRequest, host: HostMatch) -> HttpResponse:
 
 
 def _check_session(login: Login, user_id: str) -> Session:
-    """Return the session of this browser. Raises `RequestRefused` if the session belongs to another user."""
+    """Return the session of this browser. Raises `RequestRefused` if it is not a session of this user, or if there is no session."""
     session = login.session
     if not user_id or session is None or session.user.user_id != user_id:
         raise RequestRefused(LegacyCase.LINK_NEEDS_SESSION)

@@ -118,7 +118,8 @@ def _of_refresh_token(request: LegacyRequest, client: Client, token: str) -> _Lo
     """Return the login of a refresh token of this client. Does not use up the token, so clients with rotating tokens are refused."""
     policy = policy_of(client)
     if policy.is_rotating:
-        # This endpoint does not rotate the token. So the service would not detect if an attacker used the token here, too.
+        # Rotation detects a stolen token, because its second use is refused. This endpoint does not rotate the token, so the service would
+        # not detect that an attacker also uses the token here.
         raise RequestRefused(LegacyCase.ROTATING_TOKENS)
     row = locked_refresh_token(tenant_id=request.host.tenant_id, token=token)
     now = timezone.now()

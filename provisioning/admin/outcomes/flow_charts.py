@@ -52,7 +52,7 @@ def time_chart(flows: Sequence[Flow], starts: Sequence[datetime], *, url: str, n
         title="Time to deliver",
         url=url,
         total=f"up to {seconds(longest)}",
-        summary=f"For each hour, the chart shows the time within which 95 percent of the deliveries arrived. The longest was {seconds(longest)}.",
+        summary=f"Each bar shows the time within which 95 percent of the deliveries of its hour arrived, at most {seconds(longest)}.",
         bars=measured(scaled, end, _label(starts), url, lambda value: seconds(value * scale)),
         is_upright=True,
         empty=_NO_DELIVERIES,

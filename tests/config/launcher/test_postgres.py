@@ -65,7 +65,7 @@ def test_only_the_owner_can_use_the_socket_and_the_server_does_not_listen_on_tcp
             assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
 
 
-def test_a_start_waits_for_a_server_whose_parent_was_killed(tmp_path: Path) -> None:
+def test_a_start_waits_until_a_server_whose_parent_was_killed_has_ended(tmp_path: Path) -> None:
     abandoned = subprocess.run([sys.executable, "-c", ABANDON, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert abandoned.returncode == -signal.SIGKILL
     with running(tmp_path) as process:
