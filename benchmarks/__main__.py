@@ -32,7 +32,7 @@ def main() -> int:
     options, further = parser.parse_known_args()
     names = options.names or list(MEASUREMENTS)
     if further and len(names) > 1:
-        parser.error(f"{' '.join(further)}: further arguments go to one measurement only")
+        parser.error(f"{' '.join(further)}: to pass further arguments, name exactly one measurement")
     unknown = sorted(set(names) - set(MEASUREMENTS))
     if unknown:
         parser.error(f"there is no measurement {', '.join(unknown)}")

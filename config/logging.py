@@ -103,14 +103,15 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
         "root": {"handlers": ["out"], "level": level},
         "loggers": {
             "django": {"handlers": [], "propagate": True, "level": level},
-            # These two loggers write two lines per message. Drop these lines: each attempt of a delivery is stored as a row.
+            # These two loggers of Celery write two lines for each message that a worker process receives. Drop these lines, because each
+            # attempt of a delivery is stored as a row in any case.
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
             # The level suppresses the line about each malformed request, because any client can send such requests. Exceptions of the
             # application are still logged.
             "uvicorn": {"handlers": [], "propagate": True},
             "uvicorn.error": {"level": "ERROR"},
-            # No access log: URLs contain codes, hints and offsets. The entry is needed, because a configured parent logger would
+            # No access log: URLs contain codes, hints and offsets. Without this entry, the entry of the parent logger `uvicorn` would
             # switch the access log on again.
             "uvicorn.access": {"handlers": [], "propagate": False},
             # No DEBUG lines: they contain whole URLs, and some providers expect tokens in the query of a URL.

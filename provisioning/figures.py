@@ -5,7 +5,7 @@ from __future__ import annotations
 from events.figures import DatabaseFigures, Figure
 from provisioning.engine.not_found import ROWS
 
-# The highest count for each stream or tenant, which bounds the cost of a scrape. An index serves each count.
+# Counting stops at this number for each stream or tenant. This limits the cost of a scrape. An index serves each count.
 _MOST_OF_ONE = 1000
 # The due lanes of the stream `s`, with the same conditions as the sweep.
 _DUE = """

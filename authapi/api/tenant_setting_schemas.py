@@ -53,7 +53,8 @@ _SETTINGS: dict[str, Schema] = {
     },
     "account_page": {
         "type": "object",
-        "description": "Functions of the account page at `/account`. Empty `connections` allow every connection that an application uses.",
+        "description": "Functions of the account page at `/account`. Users of all `connections` may log in to it. If the list is empty, "
+        "users of every connection that an application uses may log in to it.",
         "properties": {"enabled": SWITCH, "data_export": SWITCH, "deletion": SWITCH, "connections": _TEXTS},
     },
     "flags": {"type": "object", "additionalProperties": SWITCH},

@@ -2,8 +2,8 @@
 `rate_leases`, this module reserves no requests in advance.
 
 Counts are in approximate counters of fixed size in this process (`foundation.memory.sketch`). Redis adds up the counts of all processes,
-but only for IP addresses that have used more than an eighth of their limit. So a flood from many IP addresses causes no traffic to Redis.
-While Redis is unavailable, each process uses its own counts.
+but only for IP addresses that have used more than an eighth of their limit. So a flood in which each of many IP addresses sends few
+requests causes no traffic to Redis. While Redis is unavailable, each process uses its own counts.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ browsers = AddressRates("browser", browser_figure, is_switchable=True)
 
 
 def debt_of(tenant_id: str, origin: Origin) -> Rate:
-    """Return the rate of an IP address at a tenant, with the number of requests that may still be refused.
+    """Return the debt of an IP address at a tenant as a rate.
 
-    If the IP address is unknown, return the full limit.
+    `remaining` is the number of requests that may still be refused before further refusals become a 429. If the IP address is unknown, return the full limit.
     """
     return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 

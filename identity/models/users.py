@@ -136,7 +136,8 @@ class LinkedIdentity(RecordedModel):
 
 
 class PasswordCredential(models.Model):
-    """The password hash of a database user. It is in its own row, because a rehash at login is not a profile change."""
+    """The password hash of a database user. It is in its own row, because a login may store a new hash: in the row of the user, this would
+    be recorded as a change of the profile."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="password_credential", primary_key=True)
     # In the format of Django's hashers. Imported hashes are longer.

@@ -28,8 +28,13 @@ class SynchronizationToStart(Closed):
         help_text="Rule that links an account without externalId: userName, emails.value, none, or <SCIM path>=<JMESPath of the user>.",
     )
     rate_per_second = WholeNumber(required=False, min_value=1, max_value=MOST_PER_SECOND)
-    enable_stream = Switch(required=False, help_text="Enable the stream at the end, at the position before the first user was read.")
+    enable_stream = Switch(
+        required=False,
+        help_text="After the synchronization, enable the stream. It begins at the log position before the first user was read.",
+    )
     delete_missing = Switch(required=False, help_text="Delete accounts with an externalId of this service whose user no longer exists.")
     deletion_limit = DeletionLimit(
-        required=False, max_length=12, help_text="More deletions than this wait for approval: a number, or a percentage such as 5%."
+        required=False,
+        max_length=12,
+        help_text="A number of accounts, or a percentage such as 5%. If more accounts would be deleted, all deletions wait for approval.",
     )

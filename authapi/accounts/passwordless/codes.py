@@ -18,8 +18,8 @@ from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
 from identity.models import Connection
 
-# The newest codes are valid, up to this number. The number is greater than one; otherwise a request of an attacker would invalidate the
-# code that the user has already received.
+# At most this number of codes is valid in a scope at the same time: the newest codes. The number is greater than one; otherwise a request
+# of an attacker would invalidate the code that the user has already received.
 _COUNTING = 2
 # Number of wrong guesses from all IP addresses after which a code is invalid. The limit for guesses from one IP address is lower
 # (`CODE_GUESSES_FROM_PLACE`).

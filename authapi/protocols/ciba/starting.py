@@ -60,8 +60,8 @@ def started(request: TokenRequest, client: Client) -> Begun:
         seconds,
         channel,
         sender.ip,
-        # The edge reports the country of `request.address`. If a server of the client sent the request for a person with another address,
-        # the country of the person is unknown.
+        # The proxy in front of the service reports the country of `request.address`. If a server of the client sent the request for a
+        # person with another address, the country of the person is unknown.
         country=(country_in(request.headers) or "") if sender.ip == request.address else "",
         acr_values=contexts,
         confirmation={KEY: request.key} if request.key else None,

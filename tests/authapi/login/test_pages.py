@@ -145,7 +145,7 @@ def test_after_a_change_of_the_client_a_choice_of_account_ends_with_an_error(log
     assert login.browser.submit(page, answer=login.user.user_id).answer["error"] == "unauthorized_client"
 
 
-def test_a_choice_is_refused_on_a_page_when_its_callback_is_no_longer_registered(login: Login) -> None:
+def test_the_choice_of_an_account_shows_an_error_after_the_callback_was_removed(login: Login) -> None:
     login.begin_session()
     first = login.ask(prompt="select_account")
     set_client(login, redirect_uris="https://app.example.test/other")

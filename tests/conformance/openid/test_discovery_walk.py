@@ -1,6 +1,6 @@
 """The tests use every value of the discovery document.
 
-The test fails for a value without a use: either the service does not support the value, or the function that uses the value is missing.
+A test fails for a value without a use. Then either the service does not support the value, or the function that uses the value is missing.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_unknown_ids_get_404(api: Management, acme: Organization) -> None:
     assert api.delete(f"organizations/{acme.pk}").json == NOT_FOUND
 
 
-def test_lists_can_be_sorted_and_a_summary_has_fewer_members(api: Management, tenant: Tenant) -> None:
+def test_lists_can_be_sorted_and_a_summary_has_fewer_fields(api: Management, tenant: Tenant) -> None:
     for name in ("zeta", "alpha"):
         make_organization(tenant, name, display_name=name.title(), metadata={"secret": "plan"})
     assert [found["name"] for found in api.get("organizations", {"sort": "name:1"}).json] == ["alpha", "zeta"]

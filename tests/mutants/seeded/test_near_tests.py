@@ -70,7 +70,7 @@ def test_the_chosen_tests_execute_the_changed_statement_or_could_notice_its_chan
     assert chosen(line, function) == tests
 
 
-def test_no_test_is_chosen_in_one_process_if_no_test_executes_the_statement() -> None:
+def test_no_test_is_chosen_for_an_unexecuted_statement_if_tests_use_no_other_process() -> None:
     assert chosen(15, in_process=True) == ()
     assert chosen(1, "", in_process=True) == ALL
 

@@ -1,4 +1,5 @@
-"""Uses clients, connections and fields of lists with the unmodified Python client. Runs in a separate Python environment."""
+"""Calls the endpoints of clients and connections, also with the parameter `fields`, with the unmodified Python library. Runs in a
+separate Python environment."""
 
 from __future__ import annotations
 

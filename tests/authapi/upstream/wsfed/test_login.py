@@ -111,7 +111,7 @@ def test_a_saml_2_token_must_have_a_valid_bearer_confirmation(ends: datetime) ->
     assert "SubjectConfirmation" in why(token(is_saml2=True, change=confirm))
 
 
-def test_the_error_for_a_token_of_an_unknown_key_contains_its_certificate() -> None:
+def test_the_error_for_a_token_signed_by_an_unknown_key_names_the_certificate() -> None:
     with pytest.raises(UnknownSigner) as refused:
         judged(token(key=OTHER))
     assert "other.example.test" in refused.value.detail
@@ -157,7 +157,7 @@ def test_an_entra_connection_uses_ws_federation_if_it_is_selected() -> None:
 
 
 @pytest.mark.parametrize("domain", ["common", "Organizations", "a/b", "a b"])
-def test_the_common_directory_of_all_tenants_is_refused(tenant: Tenant, domain: str) -> None:
+def test_a_domain_that_names_no_single_entra_directory_is_refused(tenant: Tenant, domain: str) -> None:
     with pytest.raises(Invalid):
         create_connection(
             tenant_id=tenant.pk,
