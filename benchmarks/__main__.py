@@ -14,7 +14,7 @@ from benchmarks.installation import installation, run_module
 
 # For each measurement: its name, further arguments, and what it measures.
 MEASUREMENTS: dict[str, tuple[list[str], str]] = {
-    "recording": ([], "recording, per user save"),
+    "recording": ([], "cost of recording, per save of a user"),
     "user_import": ([], "import of users"),
     "fast_paths": ([], "processor time that fast paths save"),
     "breached_passwords": ([], "one search in a list of breached passwords"),

@@ -48,7 +48,8 @@ class WayBack:
     def parameters(self) -> dict[str, Any]:
         """The parameters of a ticket, without the client.
 
-        The row of a password ticket has a column for the client. `create_email_ticket` adds the client id to these parameters.
+        The row of a password ticket has a column for the client. The row of an email ticket has no such column, so `create_email_ticket`
+        adds the client id to these parameters.
         """
         named = {"result_url": self.result_url, "tells_email": self.tells_email}
         belonging = {"organization_id": self.organization.pk if self.organization else ""}

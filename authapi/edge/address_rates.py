@@ -106,7 +106,8 @@ browsers = AddressRates("browser", browser_figure, is_switchable=True)
 def debt_of(tenant_id: str, origin: Origin) -> Rate:
     """Return the debt of an IP address at a tenant as a rate.
 
-    `remaining` is the number of requests that may still be refused before further refusals become a 429. If the IP address is unknown, return the full limit.
+    `remaining` is the number of requests that may still be refused before further refusals become a 429. If the IP address is unknown,
+    return the full limit.
     """
     return debts.look(origin.keys_at(tenant_id)) or Window.now(debt_figure()).rate(0)
 

@@ -67,7 +67,7 @@ def without_redis(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> 
         yield web
 
 
-def test_streams_open_deliver_events_and_are_counted_without_redis(without_redis: WebProcess, tenant: Tenant) -> None:
+def test_streams_open_and_deliver_events_and_are_counted_without_redis(without_redis: WebProcess, tenant: Tenant) -> None:
     Tenant.objects.filter(pk=tenant.pk).update(max_event_connections=2)
     target = make_target(tenant, without_redis.address)
     token = target.token()

@@ -27,7 +27,7 @@ def _opens(following: Following, follower: Follower) -> None:
     assert time.monotonic() - started < 5.0
 
 
-def test_streams_continue_while_redis_is_flushed_frozen_and_stopped(world: World, following: Following) -> None:
+def test_streams_continue_while_redis_is_flushed_and_frozen_and_stopped(world: World, following: Following) -> None:
     tenant = world.tenant()
     with world.web() as web, world.writers(tenant, 1, think=0.03) as writers:
         steady = [Follower(f"steady {number}", tenant, lambda: web.address) for number in range(4)]

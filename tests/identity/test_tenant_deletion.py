@@ -171,7 +171,7 @@ def test_a_deletion_can_be_canceled_only_before_the_first_row_is_deleted(tenant:
         tenant_deletion.restore(tenant_id=tenant.pk)
 
 
-def test_keys_and_clients_are_deleted_with_the_users(tenant: Tenant) -> None:
+def test_the_deletion_of_a_tenant_deletes_its_signing_keys(tenant: Tenant) -> None:
     rows = Rows(tenant)
     rows.of(SigningKey)
 

@@ -111,7 +111,7 @@ def pictures() -> Path | None:
         for language, has_script in sample(BROWSERS, name, 2)
     ],
 )
-def test_a_page_is_complete_in_each_width_color_scheme_and_language(
+def test_a_page_is_complete_in_each_width_and_color_scheme_and_language(
     world: World, name: str, language: str, has_script: bool, pictures: Path | None
 ) -> None:
     walk = Walk(world, language, has_script=has_script, pictures=pictures)

@@ -89,7 +89,7 @@ def test_consent_is_requested_again_if_the_client_requires_it(foreign: Login) ->
     assert foreign.ask(audience=API, scope="read:orders", prompt="consent").location.startswith("/u/consent")
 
 
-def test_an_api_can_require_consent_even_for_clients_of_the_tenant(login: Login) -> None:
+def test_an_api_can_require_consent_even_for_first_party_clients(login: Login) -> None:
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:plain", scopes=SCOPES)
     settings = {"skip_consent_for_verifiable_first_party_clients": False}
     create_api_resource(tenant_id=login.tenant.pk, identifier="urn:strict", scopes=SCOPES, settings=settings)

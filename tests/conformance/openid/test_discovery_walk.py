@@ -86,7 +86,7 @@ USES: dict[str, Use] = {
     "global_token_revocation_endpoint": used_further.use_global_token_revocation_endpoint,
     "global_token_revocation_endpoint_auth_methods_supported": used_further.use_global_revocation_method,
 }
-# The claims and authentication methods that logins returned. The keys are the hosts of the providers.
+# The names of the claims that logins returned. The keys are the hosts of the providers.
 TOLD: dict[str, frozenset[str]] = {}
 
 
@@ -115,7 +115,7 @@ def test_each_member_of_the_document_has_a_use(everything: dict[str, Any]) -> No
     assert everything.keys() == USES.keys()
 
 
-def test_claims_and_methods_of_real_logins_are_in_the_document(provider: Provider, everything: dict[str, Any]) -> None:
+def test_claims_of_real_logins_are_in_the_document(provider: Provider, everything: dict[str, Any]) -> None:
     assert used_requests.seen_claims(provider) - set(everything["claims_supported"]) == set()
 
 

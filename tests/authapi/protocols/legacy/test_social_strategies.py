@@ -31,7 +31,7 @@ SAID: dict[str, tuple[str, dict[str, Any]]] = {
     "facebook": ("debug_token_endpoint", {"data": {"app_id": CLIENT_ID, "is_valid": True, "user_id": "10158"}}),
     "linkedin": ("introspection_endpoint", {"active": True, "client_id": CLIENT_ID, "status": "active"}),
 }
-# Answers for a token of another application or of another user.
+# Answers for a token of another application or user, answers for an invalid token, and answers without the required members.
 FOREIGN: list[tuple[str, dict[str, Any]]] = [
     ("google-oauth2", {"aud": "another", "azp": "another", "sub": "1122"}),
     ("google-oauth2", {"aud": CLIENT_ID, "azp": "another", "sub": "1122"}),

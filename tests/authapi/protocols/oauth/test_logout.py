@@ -117,7 +117,7 @@ def test_a_request_with_an_unknown_client_ends_no_session(inside: Login) -> None
     assert has_session(inside)
 
 
-def test_a_logout_without_parameters_ends_the_session_and_redirects_to_the_first_address(inside: Login) -> None:
+def test_a_logout_that_names_only_the_client_redirects_to_the_first_registered_address(inside: Login) -> None:
     page = inside.browser.get("/v2/logout", {"client_id": inside.client.client_id})
     assert (page.status, page.location) == (302, HOME)
     assert not has_session(inside)
@@ -223,7 +223,7 @@ def test_an_id_token_hint_that_matches_the_session_ends_the_session_immediately(
         ({"state": ["a", "b"]}, "The parameter state is repeated."),
     ],
 )
-def test_a_request_with_contradictory_parameters_ends_no_session(inside: Login, changes: dict[str, Any], text: str) -> None:
+def test_a_request_with_invalid_or_contradictory_parameters_ends_no_session(inside: Login, changes: dict[str, Any], text: str) -> None:
     page = inside.browser.get("/oidc/logout", {"id_token_hint": id_token(inside), "post_logout_redirect_uri": HOME, **changes})
     assert (page.status, text in page.text) == (400, True)
     assert has_session(inside)
