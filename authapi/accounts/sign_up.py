@@ -48,8 +48,8 @@ class SignUp:
     user_agent: str = ""
     # Origin of the page; see `Attempt`.
     address: str = ""
-    # Whether the user signs up with an invitation, to the email address of this invitation. An invited user may sign up even if the
-    # connection accepts no other sign-ups.
+    # Whether the user signs up with an invitation. The email address in `profile` is then the address of the invitation. An invited user
+    # may sign up even if the connection accepts no other sign-ups.
     is_invited: bool = False
     # Whether to mail a link that verifies the email address. False if the user proves the email address before the account is created.
     is_mail_due: bool = True

@@ -70,7 +70,7 @@ def revoke_refresh_tokens(
         raise ValueError("Name the refresh tokens to revoke by at least one argument.")
     rows = RefreshToken.objects.of(tenant_id).filter(**narrowed)
     if ids is not None:
-        # A rotation gives the refresh token a new id, so revoke the whole lineage.
+        # Since the ids were read, a rotation may have replaced a token by a token with a new id. So revoke the whole lineage.
         lineages = list(rows.values_list("lineage", flat=True))
         rows = RefreshToken.objects.of(tenant_id).filter(lineage__in=lineages)
     return _revoke_locked(rows)

@@ -38,7 +38,7 @@ _PAGES = {"start page": "index", "event log": "events_logentry_changelist", "use
 
 
 class Probes:
-    """The measured tenant, the programs, and the URL of the SCIM server that answers at once."""
+    """The measured tenant, the compiled programs of the benchmarks, and the URL of the SCIM server that answers at once."""
 
     def __init__(self, world: World, programs: Programs, directory: Path, base: str) -> None:
         self.world = world

@@ -25,7 +25,7 @@ _NO_SIGN_UPS = OptionField(
 _GUESSES = OptionField(
     "brute_force_protection",
     "Protection against guessing",
-    "Too many failed logins block further logins of the user. Sign-in settings define how many.",
+    "Too many failed logins block further logins of the user. The page “Sign-in settings” defines how many.",
     kind="switch",
     default=True,
 )

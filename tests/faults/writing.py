@@ -84,7 +84,7 @@ class Writer:
                 self._pause()
                 with connection.cursor() as cursor:
                     cursor.execute("INSERT INTO fault_ledger VALUES (%s, %s, true)", [operation, self.tenant["id"]])
-                # The expected events must be recorded even if the outcome stays unknown.
+                # Note the expected events before the commit, because the outcome of the commit may stay unknown.
                 self._note({"id": operation, "keys": self.keys, "entities": self.entities})
                 if shape == "rolled back":
                     raise _RolledBack

@@ -21,7 +21,7 @@ from identity.models.messages import Channel
 _CHANGE = "identity.change_messageprovider"
 _TITLES = {Channel.EMAIL: "Emails", Channel.SMS: "Text messages"}
 _SAVED = {
-    Channel.EMAIL: "Provider saved. To test the provider, open a message in Mails and messages, and send a test email.",
+    Channel.EMAIL: "Provider saved. To test the provider, open a message on the page “Mails and messages”, and send a test email.",
     Channel.SMS: "Provider saved.",
 }
 

@@ -98,7 +98,7 @@ ADDITIONS = (
     ObjectAction(
         "add-role",
         "Assign role",
-        lambda _request, row: f"{label_of(row)} has the role in the whole tenant.",
+        lambda _request, row: f"{label_of(row)} gets the role in the whole tenant.",
         _assign_role,
         form_class=RoleForm,
         permission="identity.add_userrole",

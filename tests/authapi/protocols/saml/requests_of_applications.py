@@ -1,4 +1,4 @@
-"""Requests as applications send them, in both bindings."""
+"""SAML requests and logout responses as applications send them: by redirect or by POST."""
 
 from __future__ import annotations
 
@@ -67,5 +67,5 @@ def encoded(raw: bytes) -> str:
 
 
 def addon(**members: Any) -> dict[str, Any]:
-    """Return the settings of a client with this add-on."""
+    """Return the settings of a client whose add-on `samlp` has these members."""
     return {"addons": {"samlp": members}}
