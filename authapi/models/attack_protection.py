@@ -16,9 +16,9 @@ class AddressBlock(UnrecordedOwned):
     stage = models.CharField(max_length=32)
     blocked_at = models.DateTimeField()
     last_refused_at = models.DateTimeField()
-    ends_at = models.DateTimeField(help_text="End of the block, at the latest.")
+    ends_at = models.DateTimeField(help_text="The block ends at this time or earlier.")
     is_refused = models.BooleanField(
-        help_text="Whether requests from the IP address are refused. If not, administrators are only notified."
+        help_text="If on, requests from the IP address are refused. Otherwise, administrators are only notified."
     )
 
     class Meta(UnrecordedOwned.Meta):
@@ -43,7 +43,7 @@ class KnownBrowser(UnrecordedOwned):
     created_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     told_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the user got an email about the first login in this browser. Empty: no email was sent."
+        null=True, blank=True, help_text="Time of the email to the user about the first login in this browser. Empty: no email was sent."
     )
 
     class Meta(UnrecordedOwned.Meta):

@@ -11,7 +11,7 @@ class SecondFactorPolicy(models.TextChoices):
     """The policies that decide whether a login requires a second factor, least strict first."""
 
     NEVER = "never", "Never"
-    ON_REQUEST = "on-request", "When the application requests it, or the user has turned it on"
+    ON_REQUEST = "on-request", "When the application requests a second factor, or the user has set one up"
     NEW_DEVICE = "new-device", "In browsers that the user has not used before"
     ALWAYS = "always", "Always"
 

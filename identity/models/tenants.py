@@ -42,9 +42,11 @@ class Tenant(models.Model):
         null=True,
         blank=True,
         editable=False,
-        help_text="When the event log and the deliveries are deleted. All other data is deleted earlier.",
+        help_text="Time at which the event log and the deliveries are deleted. All other data is deleted earlier.",
     )
-    setup_dismissed_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When staff dismissed the first steps.")
+    setup_dismissed_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Time at which staff dismissed the first steps."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -99,11 +101,13 @@ class CustomDomain(TenantOwned):
 
     id = models.CharField(primary_key=True, max_length=32, default=new_custom_domain_id, editable=False)
     host = models.CharField(max_length=253, validators=[RegexValidator(HOST_PATTERN, "A lower-case host name without a port.")])
-    is_canonical = models.BooleanField("host in events", default=False, help_text="Whether the events of the tenant contain this host.")
-    verified_at = models.DateTimeField(null=True, blank=True, help_text="When control of the domain was verified.")
-    is_default = models.BooleanField(default=False, db_default=False, help_text="Whether links in mails use this domain.")
+    is_canonical = models.BooleanField("host in events", default=False, help_text="If on, the events of the tenant contain this host.")
+    verified_at = models.DateTimeField(null=True, blank=True, help_text="Time at which control of the domain was verified.")
+    is_default = models.BooleanField(default=False, db_default=False, help_text="If on, links in mails use this domain.")
     verification_token = models.CharField(max_length=64, blank=True, default=new_domain_token, db_default="", editable=False)
-    verification_problem = models.CharField(max_length=200, blank=True, default="", db_default="", help_text="Why the last check failed.")
+    verification_problem = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="Reason why the last check failed."
+    )
     certificate_type = models.CharField(
         max_length=16, choices=CertificateType, default=CertificateType.SELF_MANAGED, db_default=CertificateType.SELF_MANAGED
     )

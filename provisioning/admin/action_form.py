@@ -125,7 +125,7 @@ class ActionForm(ServiceForm):
     SCIM_BEARER_TOKEN = _secret("Token issued by the SCIM server. Required.", is_masked=True)
     SCIM_TIMEOUT_MS = _secret(f"Milliseconds per request. A slower request fails. Default: {scim.DEFAULT_TIMEOUT_MS}.")
     SCIM_MAX_RETRIES = _secret(
-        "How often one attempt sends a request again after the status 429 or 5xx, or after a network error. "
+        "The maximum number of times that one attempt sends a request again after the status 429 or 5xx, or a network error. "
         f"Default: {scim.DEFAULT_MAX_RETRIES}."
     )
     SCIM_CONNECTION_ALLOWLIST = _secret(

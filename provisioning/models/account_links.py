@@ -18,7 +18,7 @@ class AccountLink(models.Model):
         ADOPTED = "adopted", "Existing account, taken over"
         SYNCHRONIZED = "synchronized", "Linked by a synchronization"
         SEEN = "seen", "Found by its externalId"
-        BY_NAME = "by name", "Found by its userName alone"
+        BY_NAME = "by name", "Found only by its userName"
 
     tenant_id = models.CharField(max_length=63)
     action_id = models.UUIDField()

@@ -53,12 +53,12 @@ class Breaker(models.Model):
         help_text="Users and other entities whose deliveries failed. Too many of them hold the stream.",
     )
     unauthorized = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="Responses with the status 401, one after the other; ignored while there are no failures."
+        default=0, db_default=0, help_text="Number of consecutive responses with the status 401. Not used while there are no failures."
     )
     forbidden_keys = models.JSONField(
         default=list,
         db_default=Value([], models.JSONField()),
-        help_text="Users and other entities with responses with the status 403, one after the other; ignored while there are no failures.",
+        help_text="Entities, such as users, with consecutive responses with the status 403. Not used while there are no failures.",
     )
     probe_at = models.DateTimeField(null=True, help_text="When the service tries one delivery although the stream is held.")
 

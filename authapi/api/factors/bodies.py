@@ -46,7 +46,9 @@ class SetupTicket(Closed):
     email = EmailAddress(required=False, help_text="The email address that gets the mail. Default: the email address of the user.")
     send_mail = Switch(required=False, help_text="Whether the service mails the link to the user.")
     email_locale = Text(required=False, max_length=35, help_text="The language of the mail and of the page.")
-    factor = serializers.ChoiceField(required=False, choices=list(ENROLLED_FACTORS), help_text="The only factor that can be set up.")
+    factor = serializers.ChoiceField(
+        required=False, choices=list(ENROLLED_FACTORS), help_text="The only factor that the user can set up with the link."
+    )
     allow_multiple_enrollments = Switch(
         required=False, help_text="Whether the user may already have a factor. The user must prove that factor first."
     )

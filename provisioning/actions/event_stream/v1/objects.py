@@ -118,7 +118,7 @@ class MessageApi:
     """`api.message`."""
 
     def fail(self, reason: str) -> NoReturn:
-        """End the run as failed: the event is attempted again, and finally becomes a dead letter."""
+        """End the run as failed. The event is tried again; after the last attempt, it becomes a dead letter."""
         raise ActionCrashed(f"the action failed the message: {reason}")
 
 
