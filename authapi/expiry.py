@@ -84,7 +84,8 @@ class Ending:
     def drop_batch(self) -> int:
         """Delete or reset a batch of rows; return the number of rows."""
         with transaction.atomic():
-            # Expiry depends on the time, not on a tenant. Locked rows are in use, so they are left for the next run.
+            # One query selects the rows of all running tenants, because expiry depends only on the time. Locked rows are in use, so they
+            # are left for the next run.
             over = of_running_tenants(self.model.all_tenants.filter(self.is_over)).order_by("pk").select_for_update(skip_locked=True)
             keys = list(over.values_list("pk", flat=True)[:_BATCH])
             rows = self.model.all_tenants.filter(pk__in=keys)

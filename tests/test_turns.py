@@ -1,4 +1,4 @@
-"""`tests.turns` divides the cases of a test into parts, and selects the part of a day."""
+"""`tests.turns` divides the cases of a test into parts, and selects the part that runs on a given day."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ _MOST_SETS = 1000
 _MOST_KEYS = 20
 _LARGEST_BODY = 64 * 1024
 _SHORTEST_MODULUS, _LONGEST_MODULUS = 256, 512
-# Exponents of at most 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits, and a long exponent makes a check 100 times
-# slower.
+# This length permits exponents of at most 64 bits. OpenSSL accepts any exponent for keys of up to 3072 bits, and a long exponent makes a
+# check 100 times slower.
 _LONGEST_EXPONENT_CHARACTERS = 11
 
 

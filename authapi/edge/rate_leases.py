@@ -1,8 +1,8 @@
 """Reserves places in a rate window in advance for this process, so that most requests need no call to Redis.
 
-A place is a number: the n-th request of its window. Redis gives each number to only one process, so all processes together never exceed the
-limit. Reserved places that are not used are lost when the window ends. Therefore a process reserves more places at once only while it is
-busy, and fewer places as the window fills.
+A place is the number of a request in its window. A request is refused if its number is above the limit. Redis gives each number to only one
+process, so all processes together never exceed the limit. Reserved places that are not used are lost when the window ends. Therefore a
+process reserves more places at once only while it is busy, and fewer places as the window fills.
 """
 
 from __future__ import annotations

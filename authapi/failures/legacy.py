@@ -47,7 +47,7 @@ class LegacyCase(Case):
     PROVIDER_CANNOT_TELL = (
         400,
         "invalid_request",
-        "The provider of this connection does not return the application of a token, so its tokens cannot be accepted.",
+        "The provider of this connection does not say to which application it issued a token, so its tokens cannot be accepted.",
     )
     ONE_TOKEN = 400, "invalid_request", "Send either an id_token or a refresh_token."
     INVALID_ID_TOKEN = 401, "invalid_token", "The id_token is invalid or has expired."
@@ -55,10 +55,10 @@ class LegacyCase(Case):
     INVALID_ACCESS_TOKEN = 401, "unauthorized", "The access token is invalid or has expired."
     ROTATING_TOKENS = 400, "invalid_request", "Refresh tokens of this client rotate: exchange them at /oauth/token."
     TARGET_NOT_ALLOWED = 400, "invalid_request", "The target is unknown or does not allow delegation by this client."
-    WRONG_API_TYPE = 400, "invalid_request", "Unsupported api_type: {api_type}. Only id tokens of clients are issued: send app."
+    WRONG_API_TYPE = 400, "invalid_request", "Unsupported api_type: {api_type}. Only id tokens for clients are issued: send api_type=app."
     # Errors of login forms in applications.
     OWN_FORMS_OFF = 403, "unauthorized_client", "Cross-origin login is off for this client."
-    ORIGIN_MISSING = 403, "access_denied", "The request has no Origin header: this endpoint answers scripts of web pages."
+    ORIGIN_MISSING = 403, "access_denied", "The request has no Origin header: this endpoint answers only scripts of web pages."
     ORIGIN_NOT_ALLOWED = 403, "access_denied", "The origin {origin} is not among the client's allowed origins."
     JSON_NEEDED = 400, "invalid_request", "The content type must be application/json."
     WRONG_CREDENTIAL_TYPE = 400, "invalid_request", "Unsupported credential_type: {credential_type}"

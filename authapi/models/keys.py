@@ -83,9 +83,9 @@ class RevokedToken(UnrecordedOwned):
 class SamlKey(KeyPair):
     """An RSA key pair with a self-signed certificate, for SAML and WS-Federation. The keys of tokens are separate.
 
-    Partners keep certificates for years, and many copy them by hand. So `next` is created on demand, and first only published in
-    metadata. It begins to sign when every partner has its certificate. `previous` stays published until it is removed, and decrypts
-    messages of partners.
+    Partners keep certificates for years, and many copy them by hand. So `next` is created on demand, and first only published in metadata.
+    When every partner has its certificate, an administrator makes it the key that signs. `previous` stays published until it is removed,
+    and decrypts messages of partners.
     """
 
     class State(models.TextChoices):

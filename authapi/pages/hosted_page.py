@@ -53,9 +53,9 @@ def hosted_page(
 
     `form_targets` are origins to which the response to a form may redirect. `hides_address` is for pages with a secret in their URL: the
     browser then sends no referrer, not even to this host. The browser also sends forms of the page with the header `Origin: null`, which
-    Django's CSRF check would refuse. The brand of the organization of a login overrides the brand of the tenant. A page with a password
-    among its `fields` loads the script that shows the password, before its own `scripts`. The policy of a page without scripts allows no
-    script.
+    Django's CSRF check would refuse; `tenant_page` turns this check off. The brand of the organization of a login overrides the brand of
+    the tenant. A page with a password among its `fields` loads the script that shows the password, before its own `scripts`. The content
+    security policy of a page without scripts allows no script.
     """
     brand = brand_of(host.tenant_id, organization_id)
     shown = {"brand": brand, "scripts": [], **(context or {})}

@@ -26,8 +26,8 @@ def note(
 ) -> SignIn:
     """Write one line and return its row. Texts are cut to the length of their columns; `details` must not have secrets.
 
-    `type` is a code of the wire, such as `s` or `fp`. Runs in the transaction of the caller. If the caller refuses the request, it must
-    commit the line first.
+    `type` is the type of the line in `GET /logs`, such as `s` or `fp`. Runs in the transaction of the caller. If the caller refuses the
+    request, it must commit the line first.
     """
     shown = user_name or (user.email or user.username or user.phone_number or user.name if user else "") or ""
     line = SignIn(

@@ -300,7 +300,8 @@ def note(user: User, act: str, *, reason: str = "", **facts: str | int) -> None:
 def promise_recovery_code(*, tenant_id: str, user_id: str, device: str) -> str:
     """Return the recovery code that becomes valid when an enrollment is confirmed. Empty for a user who has a recovery code.
 
-    The code cannot be shown again. The row of the enrollment stores the digest of the code, so a parallel enrollment has another code.
+    The code cannot be shown again. The row of the enrollment stores the digest of the code, so each of several parallel enrollments has its
+    own code.
     """
     user = locked_user(tenant_id=tenant_id, user_id=user_id)
     factor = factor_named(user, device)
@@ -381,7 +382,7 @@ def _keep_recovery_code(user: User, digest: str) -> None:
 
 
 def _said(user: User, code: str) -> str:
-    """Return the text to hash for a code. It contains the user's key, so a digest that is copied to another user matches no code."""
+    """Return the text to hash for a code. It contains the user's `lasting_key`: a digest that is copied to another user matches no code."""
     # The base32 alphabet has no 0, 1 or 8, so a typed 0, 1 or 8 means O, I or B.
     typed = "".join(code[:64].upper().split()).replace("-", "").translate(str.maketrans("018", "OIB"))
     return f"recovery\x00{user.tenant_id}\x00{user.lasting_key}\x00{typed}"

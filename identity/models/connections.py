@@ -77,7 +77,9 @@ class Connection(DeletedInParts, RecordedModel):
 
     @property
     def has_named_ids(self) -> bool:
-        """Tell whether user ids contain the name of the connection, because two providers may use the same subject for different users."""
+        """Tell whether user ids contain the name of the connection. This name is needed if two connections of the strategy may have
+        different providers: these may use the same subject for different users.
+        """
         return self.is_enterprise or self.strategy == "oauth2"
 
     @property

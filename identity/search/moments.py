@@ -1,4 +1,4 @@
-"""Dates in a query. A date means a span of time: the whole year, day or millisecond that it names. Pure."""
+"""Dates in a query. A date means a span of time: the whole year, month, day or shorter unit that it names. Pure."""
 
 from __future__ import annotations
 

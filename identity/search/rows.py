@@ -63,7 +63,7 @@ class UserConditions:
         return _of_columns(node)
 
     def _identity(self, part: str, text: str) -> Q:
-        """Return the condition on the user's own identity or on its linked identities."""
+        """Return the condition on the primary identity of the user or on the linked identities."""
         linked = LinkedIdentity.objects.of(self._tenant_id)
         if part == "user_id":
             strategies = {strategy for _, _, strategy in self._connections}

@@ -1,4 +1,4 @@
-"""Starts synchronizations on the page of a stream. Shows the report and the answers on the page of the job."""
+"""Starts synchronizations on the page of a stream. Shows, on the page of the job, the report and the buttons that continue the job."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class WriteForm(forms.Form):
         max_length=12,
         initial="10",
         label="Deletions without approval",
-        help_text="A number of accounts, or a percentage of the accounts with an externalId of this service, such as 5%. More deletions "
-        "wait for your approval.",
+        help_text="A number of accounts, or a percentage of the accounts with an externalId of this service, such as 5%. If more "
+        "accounts would be deleted, the service first waits for your approval.",
     )
 
 

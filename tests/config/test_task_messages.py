@@ -30,7 +30,7 @@ def written(task: str, arguments: list[Any], **options: Any) -> dict[str, Any]:
     with Connection("memory://") as connection:
         producer = Producer(Kept(connection.transport))
         app.send_task(task, arguments, producer=producer, **options)
-    # The message in the format in which Redis returns it.
+    # Convert the message to JSON and back: a worker gets it from Redis in this form.
     return dict(json.loads(json.dumps(sent[-1])))
 
 

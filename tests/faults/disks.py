@@ -1,6 +1,7 @@
 """Servers whose PostgreSQL stores its data and its write-ahead log on small disks, which a test can fill.
 
-A disk is a tmpfs, or an ext4 image on a tmpfs. A full tmpfs below an image accepts writes and fails when they are flushed.
+A disk is a tmpfs, or an ext4 image on a tmpfs. If the tmpfs below an image is full, the file system in the image still accepts
+writes, and fails when it flushes them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _SETTINGS = ("max_wal_size=64MB", "min_wal_size=32MB")
 
 
 class Disk:
-    """A tmpfs. Its memory is used only for the files on it."""
+    """A tmpfs. It uses only as much memory as the files on it need."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -214,7 +214,7 @@ def test_lists_contain_times_only_if_the_request_selects_the_time_fields(api: Ma
     assert api.get("clients", {"fields": "client_id,updated_at"}).json[0].keys() == {"client_id", "tenant", "updated_at"}
 
 
-def test_lists_of_clients_have_filters_pages_and_a_choice_of_fields(api: Management, tenant: Tenant) -> None:
+def test_lists_of_clients_support_filters_and_pages_and_a_choice_of_fields(api: Management, tenant: Tenant) -> None:
     for name, kind in (("a", "spa"), ("b", "native"), ("c", "regular_web")):
         api.post("clients", {"name": name, "app_type": kind})
     api.post("clients", {"name": "d", "is_first_party": False})

@@ -154,7 +154,7 @@ def test_only_a_valid_answer_to_this_challenge_gets_a_token(shop: Shop) -> None:
     assert shop.use(key).json()["error_description"] == "user is blocked"
 
 
-def test_a_sign_up_reveals_no_user_before_it_creates_the_user_with_the_passkey(shop: Shop) -> None:
+def test_a_sign_up_with_a_passkey_reveals_no_existing_user_and_creates_the_new_user(shop: Shop) -> None:
     taken = shop.begun("/passkey/register", user_profile={"email": "alice@example.test"})
     begun = shop.begun("/passkey/register", user_profile=NEW, realm="people")
     free = begun["authn_params_public_key"]

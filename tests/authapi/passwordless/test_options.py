@@ -1,4 +1,4 @@
-"""Options of `email` and `sms` connections: values that could not work are refused when they are stored."""
+"""Options of `email` and `sms` connections: the service refuses to store values that could not work."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def prover() -> Prover:
 
 @pytest.fixture
 def token(tenant: Tenant, prover: Prover) -> str:
-    """Return a token for the management interface that is bound to the key."""
+    """Return a token that is bound to the key and is valid at the management interface."""
     address = f"{host_of(tenant).issuer}oauth/token"
     answer = ask_token(tenant, form_of(tenant, granted_client(tenant, SCOPES)), headers={"DPoP": prover.proof("POST", address)})
     assert answer.json()["token_type"] == "DPoP"

@@ -99,7 +99,7 @@ SURVIVORS: tuple[Survivor, ...] = (
         symbol="_IDLE_SECONDS",
         old="1.0",
         new="2.0",
-        reason="The value is a pause. A longer pause delays only the events of processes that have ended.",
+        reason="After this pause, the numberer looks for events of processes that have ended. A longer pause delays only these events.",
     ),
     Survivor(
         module=_NUMBERING,

@@ -138,7 +138,7 @@ def test_a_redelivered_event_that_fails_with_an_ignored_kind_is_ignored_again(
     assert (letter.state, Delivery.objects.get(pk=letter.delivery_id).state) == ("ignored", "dead")
 
 
-def test_a_decision_with_a_past_end_or_without_a_kind_of_failure_is_refused(
+def test_a_decision_that_ends_in_the_past_or_has_no_kind_of_failure_is_refused(
     tenant: Tenant, stream: EventStream, recorder: Recorder
 ) -> None:
     letter = bury(tenant, stream, recorder, "user:a")

@@ -1,4 +1,6 @@
-"""Second factors and passkeys at the account page: users manage only their own factors. The first proof alone is not enough."""
+"""Second factors and passkeys at the account page: users manage only their own factors. Sensitive sections require the second
+factor, unless the policy of the tenant is `never`.
+"""
 
 from __future__ import annotations
 

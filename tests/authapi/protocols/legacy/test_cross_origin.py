@@ -88,7 +88,7 @@ def test_tickets_and_cookies_are_stored_only_as_digests(old: OldClient) -> None:
 @pytest.mark.parametrize(
     ("origin", "words"),
     [
-        (None, "The request has no Origin header: this endpoint answers scripts of web pages."),
+        (None, "The request has no Origin header: this endpoint answers only scripts of web pages."),
         ("https://evil.example", "The origin https://evil.example is not among the client's allowed origins."),
         (
             "https://app.example.test.evil.x",

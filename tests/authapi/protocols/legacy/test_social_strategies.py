@@ -127,7 +127,7 @@ def test_a_token_is_refused_if_the_provider_does_not_name_the_application_of_the
     social = at(strategy)
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")
-    assert "does not return the application of a token" in words
+    assert "does not say to which application it issued a token" in words
     assert social.provider.paths == []
 
 

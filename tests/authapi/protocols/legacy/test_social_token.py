@@ -111,7 +111,7 @@ def test_a_token_is_refused_if_the_provider_does_not_name_its_application(social
     del social.provider.discovery["introspection_endpoint"]
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")
-    assert "does not return the application of a token" in words
+    assert "does not say to which application it issued a token" in words
 
 
 def test_the_refusal_names_an_unavailable_provider(social: Social) -> None:

@@ -61,7 +61,8 @@ def deliver(stream: EventStream, count: int, state: str) -> None:
 def bury(stream: EventStream, count: int, fingerprint: str) -> None:
     """Create dead letters with one fingerprint.
 
-    Their log positions depend on the length of the fingerprint. So each call for the same stream needs a fingerprint of another length.
+    Their log positions depend on the length of the fingerprint, and a stream has each position only once. So each call for the same stream
+    needs a fingerprint of another length.
     """
     for number in range(count):
         event = {"event_id": f"evt_{number}", "event_type": "user.created", "key": f"user:{fingerprint}{number}"}
@@ -186,7 +187,7 @@ def test_an_account_without_permission_for_a_list_does_not_see_its_figure(tenant
 
 def test_the_number_of_queries_does_not_depend_on_the_rows_of_a_tenant(browser: Client, tenant: Tenant, stream: EventStream) -> None:
     connection = ConnectionFactory.create(tenant_id=tenant.pk, name="people", strategy="database")
-    # One query names the users of the latest events.
+    # This user is in the latest events, so both counts contain the query that reads the names of users.
     make_user(connection=connection)
     number_tenant(tenant.pk)
     browser.get("/admin/")
