@@ -76,7 +76,7 @@ class Noting(_ModelAdmin[Row]):
 
 
 def _pressed(request: HttpRequest) -> str:
-    """Return the action that Django runs if a form submits several: the action at `index`, otherwise the last one."""
+    """Return the action that Django runs if a form submits several: the action at `index`, or the last one if `index` is too large."""
     names = request.POST.getlist("action")
     try:
         return names[int(request.POST.get("index", 0))]

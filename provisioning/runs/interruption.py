@@ -38,7 +38,7 @@ class TimeLimit:
         if self._seconds is None or threading.current_thread() is not threading.main_thread():
             return
         self._started = time.monotonic()
-        # Set this attribute before the timer is started, because the signal may arrive before the next line.
+        # `_is_running` is set before the timer is started, because the signal may arrive before the next line runs.
         self._left, self._interval = signal.getitimer(signal.ITIMER_REAL)
         self._handler = signal.signal(signal.SIGALRM, _raise)
         self._is_running = True

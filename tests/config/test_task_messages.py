@@ -53,7 +53,7 @@ def test_a_forged_message_is_not_read(tmp_path: Path) -> None:
             continue
         if is_task_message(read, app.tasks):
             passed.append((read["headers"]["task"], len(forged)))
-    # These messages name one of our tasks with unknown ids. The task finds no row.
+    # The messages that passed name one of our tasks, but with unknown ids. So the task finds no row.
     assert {name for name, _ in passed} <= {RUN_JOB, nudges.ALERT, nudges.DELIVER}
     assert all(size < 70_000 for _, size in passed)
 

@@ -99,7 +99,7 @@ class TestSwitches:
         assert not saved(browser, oidc, **OIDC, **{name: "off"})
         assert getattr(now(oidc), name) == {"active": False, "cross_app_access": {"active": True}}
 
-    def test_the_choice_that_is_called_not_set_removes_the_other_members(self, browser: Client, oidc: Connection, name: str) -> None:
+    def test_the_empty_choice_removes_the_other_members(self, browser: Client, oidc: Connection, name: str) -> None:
         stored(oidc, **{name: {"active": True, "cross_app_access": {"active": True}}})
         assert "Not set (removes cross_app_access)" in browser.get(page(oidc)).content.decode()
         assert not saved(browser, oidc, **OIDC, **{name: ""})
