@@ -207,7 +207,8 @@ def remove_factor(*, tenant_id: str, user_id: str, device: str, reason: str = ""
     if not factors_of(user):
         EnrolledFactor.objects.of(tenant_id).filter(user=user, kind=Kind.RECOVERY_CODE).delete()
     _say_whether(user)
-    note(user, "Removed a second factor", reason=reason, kind=factor.kind, name=factor.name)
+    act = "Removed a passkey" if factor.kind == Kind.PASSKEY else "Removed a second factor"
+    note(user, act, reason=reason, kind=factor.kind, name=factor.name)
     factors_changed.send(sender=User, user=user, removed=frozenset({factor.kind}), is_by_user=is_by_user)
     return factor
 

@@ -89,8 +89,9 @@ def test_a_user_can_rename_and_remove_only_own_factors_of_the_open_section(stron
     assert strong.send("passkeys", act="remove", device=passkey.device).location == "/account/passkeys?done=removed"
     assert strong.send("two-step", act="remove", device=mine.device).location == "/account/two-step?done=removed"
     assert [row.pk for row in EnrolledFactor.objects.of(strong.tenant.pk)] == [foreign.pk]
-    entry = AuditEntry.objects.filter(tenant_id=strong.tenant.pk, act="Removed a second factor").latest("pk")
+    entry = AuditEntry.objects.filter(tenant_id=strong.tenant.pk, act="Removed a second factor").get()
     assert (entry.actor_kind, entry.actor_id, entry.facts["name"]) == ("user", strong.user.user_id, "Work")
+    assert AuditEntry.objects.get(tenant_id=strong.tenant.pk, act="Removed a passkey").facts["name"] == "Key"
 
 
 def test_a_new_recovery_code_is_shown_once_and_requires_a_factor(strong: Account) -> None:
