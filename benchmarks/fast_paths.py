@@ -85,7 +85,7 @@ def compare(name: str, fast: Timed, plain: Timed) -> None:
     """Measure the fast and the plain path alternately, and print the median of each."""
     found = [(fast(), plain()) for _ in range(_ROUNDS)]
     quick, slow = (statistics.median(column) for column in zip(*found, strict=True))
-    print(f"{name}: {quick:.1f} µs by the fast path, {slow:.1f} by the plain one, {quick / slow:.2f} of it", flush=True)
+    print(f"{name}: {quick:.1f} µs by the fast path, {slow:.1f} µs by the plain path (ratio {quick / slow:.2f})", flush=True)
 
 
 def compare_row(user: User) -> None:

@@ -50,7 +50,8 @@ def require_reader(scope: Scope) -> None:
     """Refuse a client that may not read the metrics.
 
     - On the host of a tenant, every client gets 404.
-    - If `METRICS_TOKEN` is set, a client without this token gets 401. Then the host of the URL may also be the IP address of the process.
+    - If `METRICS_TOKEN` is set, a client without this token gets 401. A client with this token may also use the IP address of the process
+      as the host of the URL.
     - If `METRICS_TOKEN` is not set, a client outside `METRICS_NETWORKS` gets 404.
     """
     if not is_platform_host(header(scope, b"host")) and not (settings.METRICS_TOKEN and is_direct(scope)):

@@ -46,7 +46,7 @@ def ask_for_notice(tenant_id: str, kind: AttackNotice.Kind, period: timedelta) -
     if row.due_at is None:
         rows.filter(due_at=None).update(since=row.sent_at or now - _BEFORE, due_at=due_at)
     elif due_at < row.due_at:
-        # The tenant has shortened the period since the notice was scheduled.
+        # The notice was scheduled with a longer period. Then the tenant shortened the period.
         rows.filter(due_at__gt=due_at).update(due_at=due_at)
 
 

@@ -110,7 +110,7 @@ def spelled(label: str) -> str:
 def column_label(model: str, path: str) -> str:
     """Return the label of a stored column, such as "format of tokens" for `token_dialect` of `authapi.apiresource`.
 
-    A path such as `settings.addons` continues in a JSON column. Without the model or the column, the label comes from the name.
+    A path such as `settings.addons` continues in a JSON column. If the model or the column does not exist, the label comes from the name.
     """
     column, dot, rest = path.partition(".")
     label = column.replace("_", " ")

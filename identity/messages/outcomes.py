@@ -20,7 +20,7 @@ class InDoubt(Exception):
 
 
 class MessageRefused(ServiceError):
-    """The provider has finally refused the message."""
+    """The message was refused permanently."""
 
 
 class MailNotConfigured(ServiceError):

@@ -55,8 +55,8 @@ def delete_relations(*, tenant_id: str, limit: int | None = None, **target: Any)
 def delete_users(users: models.QuerySet[User], limit: int) -> int:
     """Delete the first users of this query set, each after its memberships. Returns the number of deleted rows.
 
-    All users must belong to one tenant. Deletes up to `limit` rows, or one user with more memberships, because a user is deleted as a
-    whole. Call inside a transaction.
+    All users must belong to one tenant. Deletes at most `limit` rows, memberships included. Exception: if the first user has more
+    memberships than this, deletes this one user completely. Call inside a transaction.
     """
     chunk = list(users.order_by("pk")[:limit])
     if not chunk:

@@ -64,7 +64,7 @@ class Outlook:
 
 
 def outlook_of(letters: QuerySet[DeadLetter] | Iterable[DeadLetter]) -> Outlook:
-    """Return the outcome for these dead letters, at most `MOST_READ`. The caller has read them with their deliveries."""
+    """Return the outcome for the first `MOST_READ` of these dead letters. If they are no query set, their deliveries must be loaded."""
     if isinstance(letters, QuerySet):
         letters = letters.select_related("delivery").defer("body", "rebuilt_body")
     read = list(letters)[:MOST_READ]

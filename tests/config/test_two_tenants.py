@@ -160,7 +160,7 @@ def _unknown(own: Ids) -> Ids:
     }
 
 
-def test_lists_and_tokens_contain_only_rows_of_their_own_tenant(tenant: Tenant, other: Tenant) -> None:
+def test_lists_contain_no_rows_of_another_tenant_and_its_tokens_are_refused(tenant: Tenant, other: Tenant) -> None:
     foreign = ids_of(other, "foreign")
     api, stranger = Management(tenant), Management(other)
     email = stranger.get(f"users/{segment(foreign['user'])}").json["email"]

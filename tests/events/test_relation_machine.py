@@ -166,7 +166,7 @@ class EveryRelation(EveryWayToWrite):
 
 @pytest.mark.sized
 @pytest.mark.timeout(600)
-def test_events_applied_in_order_give_the_tables_with_every_relation(committed_db: None) -> None:
+def test_events_applied_in_order_give_the_contents_of_the_tables_of_relations(committed_db: None) -> None:
     run_state_machine_as_test(
         EveryRelation,
         settings=settings(max_examples=sized(4, deep=16), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),

@@ -59,8 +59,8 @@ def standby(server: Standby, committed_db: None, settings: Settings) -> Iterator
 def catch_up(standby: Standby) -> None:
     """Wait until the standby contains everything that is committed now."""
     position, _ = current_position()
-    # `position` can lie behind the header of a page that has no record yet. The standby reaches such a position only after one more record,
-    # so write one.
+    # `position` can lie behind the header of a page of the write-ahead log that has no record yet. The standby reaches such a position only
+    # after one more record, so write one.
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_logical_emit_message(true, '', '')")
     eventually(lambda: standby.query(f"SELECT pg_last_wal_replay_lsn() >= '{position}'") == [(True,)], seconds=60)

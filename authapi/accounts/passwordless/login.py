@@ -1,4 +1,4 @@
-"""Login with a code or a link: checks the code or link while its recipient is locked, uses it up, and writes the sign-in log.
+"""Login with a code or a link: locks the email address or phone number, checks the code or link, uses it up, and writes the sign-in log.
 
 A client without the code or link cannot learn from the text, status or time of a response whether a user exists: the user is looked up
 only after the code or link was checked as correct.

@@ -209,7 +209,7 @@ def masks_numbers() -> bool:
 
 def _factor_at(user: User, method_id: str) -> EnrolledFactor:
     if method_id == password_id(user):
-        raise not_supported(f"Not supported: a {PASSWORD} cannot be removed at this endpoint. Change it through the user.")
+        raise not_supported(f"Not supported: a {PASSWORD} cannot be changed or removed at this endpoint. Change it at /users/{{id}}.")
     kind, _, device = method_id.partition("|")
     factor = EnrolledFactor.objects.filter(user=user, kind=kind, device=device).select_related("user").first()
     if factor is None or wire_id(factor) != method_id:

@@ -21,8 +21,8 @@ class EngineRequest(Request):  # type: ignore[misc]  # the engine has no types
     CPU time to parse empty values.
     """
 
-    # Always empty: for a repeated parameter, the engine would raise an error for the error page. This service refuses the request itself,
-    # and its error names the parameter (`authapi.protocols.oauth.checks`).
+    # The names of repeated parameters; always empty. If this contained a name, the engine would raise an error that only the error page
+    # shows. This service refuses repeated parameters itself, with an error that names the parameter (`authapi.protocols.oauth.checks`).
     duplicate_params = ()
 
     def __init__(self) -> None:

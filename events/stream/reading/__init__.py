@@ -1,1 +1,1 @@
-"""Where open streams get their frames: tails, rings, pages and replays."""
+"""The sources of the frames of open streams: tails, rings, pages and replays."""

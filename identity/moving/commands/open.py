@@ -17,7 +17,7 @@ Its hosts answer, its deliveries and jobs continue, and clients resume with thei
 
   manage.py tenants open acme --receipt 0f3a9-...
 
-This command cannot be undone without loss: changes after it exist only at this installation.
+This command cannot be undone without loss: later changes are stored only at this installation.
 """
 
 

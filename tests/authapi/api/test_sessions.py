@@ -109,7 +109,7 @@ def test_all_access_of_a_user_is_revoked_by_one_request(api: Management, ada: Us
     assert not Session.objects.of(ada.tenant_id).exists()
 
 
-def test_access_of_one_session_can_be_revoked_without_its_refresh_tokens(api: Management, ada: User, app: Client) -> None:
+def test_a_session_can_be_ended_without_revoking_its_refresh_tokens(api: Management, ada: User, app: Client) -> None:
     session, other = make_session(ada, app), make_session(ada, app)
     kept = make_refresh_token(ada, app, session).wire_id
     path = f"users/{segment(ada.user_id)}/revoke-access"

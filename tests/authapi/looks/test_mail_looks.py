@@ -76,7 +76,8 @@ def test_the_label_of_the_button_is_readable_on_every_color(tenant: Tenant, colo
 def test_a_mail_uses_the_button_color_of_the_theme_instead_of_the_primary_color(tenant: Tenant) -> None:
     change_branding(tenant_id=tenant.pk, changes={"logo_url": LOGO, "primary_color": "#0b6e4f"})
     theme = with_value(default_theme(), ("colors", "primary_button"), "#ff8800")
-    # The contrast between this label and its button is 3.6:1, so pages and mails correct the color of the label.
+    # The contrast between this label and its button is 3.6:1. That is less than the 4.5:1 of readable text, so pages and mails correct the
+    # color of the label.
     theme = with_value(theme, ("colors", "primary_button_label"), "#7a1f00")
     create_theme(tenant_id=tenant.pk, values=with_value(theme, ("widget", "logo_position"), "none"))
     remembered_themes.clear()

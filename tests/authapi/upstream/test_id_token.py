@@ -60,7 +60,8 @@ def is_refused(token: Any, *published: dict[str, Any]) -> bool:
 
 
 def test_the_published_key_is_not_accepted_as_a_secret() -> None:
-    # Algorithm confusion, with each encoding of the public key, and with the secret of the client.
+    # Algorithm confusion: an attacker makes an HMAC signature, with the public key in place of the secret. Test each encoding of the public
+    # key, and the secret of the client.
     pem = RSA.as_pem(private=False)
     der = RSA.public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     for secret in (pem, pem.strip(), der, b"client-secret", json.dumps(public(RSA)).encode()):

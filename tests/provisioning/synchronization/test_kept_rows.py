@@ -1,4 +1,4 @@
-"""Which skipped users are in the report of a synchronization if more users were skipped than the report can contain."""
+"""If a synchronization skips more users than its report can contain, the report lists only some of these users."""
 
 from __future__ import annotations
 

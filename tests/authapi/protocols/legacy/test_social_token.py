@@ -107,7 +107,7 @@ def test_a_userinfo_response_about_another_user_is_refused(social: Social) -> No
     assert refusal(social.ask()) == INVALID
 
 
-def test_a_token_is_refused_if_the_provider_does_not_name_its_application(social: Social) -> None:
+def test_a_token_is_refused_if_the_provider_does_not_name_the_application_of_the_token(social: Social) -> None:
     del social.provider.discovery["introspection_endpoint"]
     status, error, words = refusal(social.ask())
     assert (status, error) == (400, "invalid_request")
