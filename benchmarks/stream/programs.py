@@ -1,7 +1,8 @@
-"""Two programs in C that need less processor time than any server: the reader of many streams, and the bare sender (the smallest possible server).
+"""Two programs in C that need less processor time than any server: the reader of many streams, and the bare sender.
 
-Without a C compiler, a reader in Python replaces the reader in C, and the sender is omitted. The reader in Python is too slow for the
-fastest servers, so the figures of these servers are too low without a compiler.
+The bare sender is the smallest possible server: it sends the same bytes to every client. Without a C compiler, a reader in Python replaces
+the reader in C, and the sender is omitted. The reader in Python is too slow for the fastest servers, so the figures of these servers are
+too low without a compiler.
 """
 
 from __future__ import annotations

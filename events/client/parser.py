@@ -146,7 +146,7 @@ class EventStreamParser:
             case b"id" if b"\0" not in value:
                 self._id = value.decode("utf-8", "replace")
             case b"retry" if value.isdigit():
-                # More digits mean an effectively infinite delay, and Python refuses to parse thousands of digits.
+                # Cut off further digits: the delay is effectively infinite without them, and Python refuses to parse thousands of digits.
                 return Retry(int(value[:_LONGEST_RETRY_DIGITS]), self._taken())
         return None
 

@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path. A token needs one entry of `scopes`. For an entry with several scopes, joined by spaces, it needs all of them.
+    """One method of one path. A token needs one entry of `scopes`. If an entry has several scopes, joined by spaces, all are needed.
 
     `refuses` lists further error statuses, which not every operation has. With `is_body_list`, the body is a list of `body` objects.
     `body_schema` describes a body with another structure, such as a list of words. `repeated_status` is the status of the response if an

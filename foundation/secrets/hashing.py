@@ -56,8 +56,8 @@ def _check_thread() -> None:
 def _verified(password: str, encoded: str) -> tuple[bool, bool]:
     fits, must_renew = verify_password(password, encoded)
     if not fits and not is_of_first_kind(encoded):
-        # Check a second hash, so that a wrong password takes as long as for an unknown user. An imported hash may be fast to check: the short
-        # time would disclose that the user exists.
+        # Check a second hash, so that a wrong password takes as long as for an unknown user. An imported hash may be fast to check, and the
+        # short time would disclose that the user exists.
         verify_password(password, _decoy())
     return fits, must_renew
 

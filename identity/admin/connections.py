@@ -157,7 +157,7 @@ class ConnectionForm(ServiceForm):
         for name in missing_fields(self.guide, cleaned["options"], self.instance):
             self.add_error(name, "Enter a value. Users cannot log in without it.")
         for name in replaced_secrets(self.guide, cleaned, self.instance):
-            self.add_error(name, "Enter this value again. It is stored together with the value that you changed.")
+            self.add_error(name, "Enter this value again. It is part of the same secret as the value that you changed.")
         if unused := unused_map(cleaned, self.changed_data):
             self.add_error(*unused)
         return cleaned

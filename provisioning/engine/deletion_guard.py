@@ -25,7 +25,7 @@ _ALLOW = "UPDATE provisioning_deletionguard SET staged_since = NULL, counted = 0
 def set_guard(*, tenant_id: str, stream_id: str, threshold: int | None, window_seconds: int = 3600) -> DeletionGuard | None:
     """Set the number of deletions per window that need no approval. If there are more deletions in a window, the stream is held.
 
-    If `threshold` is None, the guard is removed. A held stream stays held.
+    If `threshold` is None, the guard is removed, unless it holds the stream at present. A call of this function never ends a hold.
 
     Raises `NotFound` for an unknown stream and `Invalid` for a bad threshold or window.
     """

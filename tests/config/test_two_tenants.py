@@ -90,7 +90,8 @@ def test_every_url_of_the_resolver_is_an_operation_of_the_document() -> None:
 
 def test_every_endpoint_outside_django_is_listed_in_this_file() -> None:
     found = {str(route.pattern) for route in routes("all").routes}
-    # A file needs a sealed link (`identity/api/test_jobs.py`). The live stream needs a session of staff (`test_admin_two_tenants.py`).
+    # An exported file needs a sealed link (`identity/api/test_jobs.py`). The live stream needs a session of staff
+    # (`test_admin_two_tenants.py`).
     naming = {"exports/<str:name>", "admin/events/live/<str:tenant>/stream"}
     assert found - naming == {
         "api/v2/events",

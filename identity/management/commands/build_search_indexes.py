@@ -1,4 +1,4 @@
-"""`manage.py build_search_indexes`: build the indexes of the search of users that a migration could not build."""
+"""`manage.py build_search_indexes`: build the indexes that a migration could not build, for the search of users."""
 
 from __future__ import annotations
 
