@@ -145,7 +145,7 @@ def measure(count: int) -> None:
         _report(tenants[0])
     after = {"save": _milliseconds(save, 200), "login": _milliseconds(login, 200)}
     for name in before:
-        print(f"{name} of a bare row: {before[name]:.2f} ms before the indexes, {after[name]:.2f} ms with them")
+        print(f"{name} without recording: {before[name]:.2f} ms without the indexes, {after[name]:.2f} ms with them")
 
 
 def _filled(tenant_id: str, count: int) -> str:

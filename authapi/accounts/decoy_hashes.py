@@ -1,8 +1,9 @@
 """Password hashes of other users, checked when the requested user does not exist. The result of the check is ignored.
 
 The time of a check depends on the hash: hashes of imported users differ from hashes of this service. So the check for an unknown identifier
-uses a hash of the same connection, and takes as long as the check for a real user. One identifier selects the same hash each time.
-Otherwise repeated requests with one identifier would have different response times, which would reveal that the user does not exist.
+uses the hash of another user of the same connection, and takes as long as the check for a real user. One identifier selects the same hash
+each time. Otherwise repeated requests with one identifier would have different response times, which would reveal that the user does not
+exist.
 """
 
 from __future__ import annotations

@@ -318,7 +318,7 @@ def _address(label: str) -> forms.Field:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a float without a fraction to an integer, because clients send integers."""
+    """Convert a float without a fraction to an integer, as in the themes that clients send."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -71,8 +71,8 @@ QUICK = Sizes(
 def fan_out(subject: Subject, programs: Programs, shape: Shape, sizes: Sizes) -> Figures:
     """Publish one event at a time, to each channel in turn. Return the processor time per delivered frame.
 
-    The processor time of the idle server is measured first and subtracted. Otherwise the idle time during a slow publish would
-    count as the cost of frames.
+    The processor time of the idle server is measured first and subtracted. An idle server uses processor time, too. Without
+    the subtraction, this time would count as the cost of frames, most of all when publishing is slow.
     """
     with open_streams(subject, programs, shape) as reader:
         resting = Meter(subject.pids())

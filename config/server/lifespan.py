@@ -1,7 +1,7 @@
 """Starts the services of a web process, and lets its open streams end before the process ends.
 
-ASGI servers differ. One server waits for open streams for ever, one cancels them at once, and one has no lifespan protocol. So this module
-handles the signal to end the process before the server does: it drains the streams, and then calls the handler of the server.
+ASGI servers differ. One server waits for open streams for ever, one cancels them at once, and one has no lifespan protocol. So this module,
+and not the server, handles the signal that ends the process: it drains the streams, and then calls the handler of the server.
 """
 
 from __future__ import annotations

@@ -141,9 +141,10 @@ _turn = _Turn()
 def sweep(limit: int = 500) -> int:
     """Record the changes of up to `limit` leftover marks; return the number of events.
 
-    Records existing documents parents first, and deleted documents children first, each in a separate transaction. If another transaction
-    has locked a row, a later sweep records its change. If a document cannot be recorded, the sweep logs an error and keeps the marks. The
-    next sweep of the process starts after the last mark of this sweep, so kept marks do not block newer marks.
+    First records the existing documents, each parent before its children; then the deleted documents, each child before its parent. Each
+    document has a separate transaction. If another transaction has locked a row, a later sweep records its change. If a document cannot be
+    recorded, the sweep logs an error and keeps the marks. The next sweep of the process starts after the last mark of this sweep, so kept
+    marks do not block newer marks.
     """
     order = {kind.table: rank for rank, kind in enumerate(DOCUMENT_KINDS)}
     kinds = {kind.table: kind for kind in DOCUMENT_KINDS}

@@ -168,7 +168,7 @@ def carried_tables() -> tuple[CarriedTable, ...]:
 
 def _ordered() -> Iterator[CarriedTable]:
     owned = {table.model: table for table in coverage().tables if table.model not in carriage().left_behind}
-    # The audit log is not deleted with its tenant, but a move copies it.
+    # The audit log is not deleted with its tenant, so it is missing in `coverage`. A move copies it, too.
     owned[AuditEntry] = OwnedTable(AuditEntry, "tenant_id")
     order, late = _order(set(owned))
     for model in order:

@@ -59,7 +59,10 @@ def _check(connection: Connection, changes: Mapping[str, Any], profile: Mapping[
 
 
 def _missing_attributes(connection: Connection, changes: Mapping[str, Any], *, is_new: bool) -> list[str]:
-    """Return the required attributes that a new user lacks or that a change removes. Attributes that existing users lack are ignored."""
+    """Return the required attributes that a new user lacks or that a change removes.
+
+    If an existing user lacks a required attribute, and the change does not contain this attribute, the attribute is not returned.
+    """
     required = required_attributes(connection.options) if connection.is_database else ()
     return [name for name in required if (is_new or name in changes) and not changes.get(name)]
 

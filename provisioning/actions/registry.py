@@ -29,7 +29,8 @@ class EntryPoint(Protocol):
 def entry_point(*, template: str, path: str) -> EntryPoint:
     """Return the entry point of a template or of an installed class; raise `EntryPointRefused`.
 
-    Only classes in `PACKAGE` are allowed, because a tenant must not run other code. The package belongs to one version of the trigger.
+    Only classes in `PACKAGE` are allowed, because a tenant must not run other code. This package contains the classes for
+    one version of the trigger `event-stream`.
     """
     dotted = TEMPLATES.get(template, "") if template else path
     module_name, _, class_name = dotted.rpartition(".")

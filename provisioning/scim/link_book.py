@@ -130,7 +130,7 @@ class LinkBook:
     def inherited(self) -> Link | None:
         """Return the newest link of another action of the tenant. None if this action has a link of the user.
 
-        The other action may be deleted. Its links remain, because the accounts still belong to the users.
+        The other action may have been deleted already. Its links remain, because the accounts still belong to the users.
         """
         if not self._knows_no_account:
             return None

@@ -1,4 +1,4 @@
-"""Every refusal comes before the status 200, with the status, the body and the headers that the interface defines."""
+"""A refused request never begins a stream with status 200. It gets the status, the body and the headers that the interface defines."""
 
 from __future__ import annotations
 

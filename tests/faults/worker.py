@@ -18,7 +18,7 @@ from tests.deadlines import eventually
 from tests.faults.recording import DIRECTORY_VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
-# A worker starts several processes, in addition to the servers of the test.
+# The maximum time until a worker is ready. It is long, because a worker starts several processes while the servers of the test run.
 _READY_SECONDS = 180.0
 
 

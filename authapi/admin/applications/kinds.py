@@ -142,7 +142,7 @@ def form_of(kind: Kind, *, grants: bool) -> type[ClientForm]:
 
 
 def api_choices(apis: Iterable[ApiResource]) -> list[tuple[str, str]]:
-    """Return the APIs that the form offers. The management interface needs no row: the first grant creates it."""
+    """Return the APIs that the form offers. It always offers the management interface: if its row is missing, a grant creates the row."""
     return [("", "No API yet"), (MANAGEMENT, "Management interface"), *((api.pk, str(api)) for api in apis if not api.is_system)]
 
 

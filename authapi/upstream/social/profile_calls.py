@@ -58,7 +58,8 @@ def mapped_claims(rules: ClaimRules, whole: Any) -> dict[str, Any]:
 def judged_claims(rules: ClaimRules, claims: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of an id token, changed by the expressions of the provider. Raises `UpstreamFailed`.
 
-    A user of an organization that `hosted_domains` does not list is refused: every organization can open accounts at the provider.
+    The accounts at such a provider can belong to any organization. So a user is refused if `hosted_domains` does not list the
+    organization of the account.
     """
     domains = rules.hosted_domains
     named = claims.get("hd")

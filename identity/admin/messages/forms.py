@@ -19,7 +19,10 @@ _KEPT = "Leave empty to keep the saved value. It is never shown."
 
 
 class TemplateForm(ShowsValues, forms.Form):
-    """The texts of one language. The form without a language also has the rules of the message."""
+    """The texts of a message in one language.
+
+    If `language` is empty, the texts are for all languages without their own text, and the form also has the rules of the message.
+    """
 
     is_enabled = forms.BooleanField(required=False, label="Send this message")
     subject = forms.CharField(required=False, max_length=1000, widget=_WIDE, help_text="Can contain variables. Empty: the default subject.")

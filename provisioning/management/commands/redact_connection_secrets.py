@@ -13,13 +13,14 @@ from provisioning.redaction_run import RedactionReport, redact
 _HELP = """Remove secret options of connections from the event log, dead letters, attempts and the audit log, and list secrets to rotate.
 
 Earlier versions stored options such as twilio_token, gateway_authentication.secret, decryptionKey, signing_key and configuration in
-plaintext, returned them in responses, and recorded them in connection events. The migration encrypts the rows. This command rewrites the
-rest.
+plaintext, returned them in responses, and recorded them in connection events. A migration encrypts these options in
+the rows of connections. This command removes them from the other tables.
 
 Without --apply, the command changes nothing. It shows the number of rows per table with such values, and the names of the secrets.
 With --apply, the command rewrites these rows while the service runs, each row in a separate statement:
   - Events: the secret members are removed from the options; id, position, time and other members do not change. This is the only
-    exception to the rule that the bytes of an event are final (docs/adr/0007, 0075): a client that reads them again gets fewer members.
+    exception to the rule that the bytes of an event are final (docs/adr/0007, 0075): a client that reads an event again gets fewer
+    members.
   - Dead letters, and exchanges and messages of attempts: the secrets are removed. A truncated request body is removed completely.
   - Entries of the audit log: the values are replaced by "(hidden)".
   - Rows of connections that a process of an earlier version wrote after the migration: the rows are encrypted, and an event is recorded

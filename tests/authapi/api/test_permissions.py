@@ -82,7 +82,7 @@ def test_the_sources_of_each_permission_of_a_user_are_shown(api: Management, ten
     assert api.delete(user).status == 204
 
 
-def test_permissions_are_deleted_with_their_role_and_user(api: Management, tenant: Tenant, ada: User) -> None:
+def test_permissions_are_deleted_with_their_role_or_user(api: Management, tenant: Tenant, ada: User) -> None:
     role, user = make_role(tenant), f"users/{segment(ada.user_id)}"
     api.post(f"roles/{role.pk}/permissions", naming("read:orders"))
     api.post(f"{user}/permissions", naming("read:orders"))

@@ -33,7 +33,7 @@ class Provider:
     tenant: Tenant
     connection: Connection
     user: User
-    # The secret of the edge that forwards client certificates to the tenant's host.
+    # The secret of the TLS proxy that forwards client certificates to the tenant's host.
     edge: str = field(repr=False)
 
     @property
@@ -86,7 +86,7 @@ class Provider:
 
 
 def new_provider() -> Provider:
-    """Create a tenant, a user with a full profile, and the key of an edge that forwards client certificates."""
+    """Create a tenant, a user with a full profile, and the key of a TLS proxy that forwards client certificates."""
     tenant: Tenant = TenantFactory.create(prefix="op")
     connection = people(tenant, requires_username=True)
     user = person(

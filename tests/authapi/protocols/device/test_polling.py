@@ -107,7 +107,7 @@ def test_polls_of_a_waiting_device_do_not_add_to_the_debt_of_its_ip_address(tv: 
     assert [tv.error(device_code="guess")[1] for _ in range(3)] == ["invalid_grant", "invalid_grant", "too_many_requests"]
 
 
-def test_the_end_of_a_code_is_reported_once(tv: Television) -> None:
+def test_the_expiry_of_a_code_is_reported_once(tv: Television) -> None:
     tv.begin()
     tv.expire()
     assert [tv.error() for _ in range(2)] == [(403, "expired_token"), (403, "invalid_grant")]

@@ -127,7 +127,7 @@ def test_a_login_without_the_required_organization_is_refused(old: OldClient) ->
     assert not SignIn.objects.of(old.tenant.pk).exists()
 
 
-def test_the_right_password_gets_a_token_for_the_profile_and_an_id_token(old: OldClient) -> None:
+def test_the_right_password_gets_an_id_token_and_a_token_for_the_profile(old: OldClient) -> None:
     answer = old.log_in(scope="openid email")
     members = answer.json()
     assert (answer.status, answer.headers["Cache-Control".lower()]) == (200, "no-store")

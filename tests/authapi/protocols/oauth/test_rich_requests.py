@@ -217,7 +217,7 @@ def test_a_new_amount_requires_consent_again_but_the_same_details_do_not(bank: B
     assert answer.answer["error"] == "consent_required"
 
 
-def test_a_client_of_the_tenant_requires_consent_only_for_details(bank: Bank) -> None:
+def test_a_first_party_client_needs_consent_only_for_details(bank: Bank) -> None:
     assert bank.login.client.is_first_party
     bank.login.begin_session()
     assert "code" in bank.ask(prompt="none").answer
