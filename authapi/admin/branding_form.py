@@ -112,7 +112,7 @@ GROUPS = (
     Group(
         "Colors",
         "Text needs a contrast of at least 4.5:1 to its background (WCAG AA). If the contrast is lower, the pages use the nearest "
-        "color with this contrast. You cannot save a text color with a contrast below 3:1.",
+        "color with a contrast of 4.5:1. You cannot save a text color with a contrast below 3:1.",
         (
             *_colors("primary_button", "primary_button_label"),
             _name("page_background", "background_color"),

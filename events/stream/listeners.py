@@ -1,7 +1,7 @@
 """Makes the kernel close the connections of clients that disappeared without closing the connection.
 
 ASGI servers have no common way to get the socket of a request. But Linux copies the options of a listening socket to every
-connection it accepts, and the listening sockets belong to this process.
+connection it accepts, and the listening sockets belong to this process. So this module sets the options on the listening sockets.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Collector:
 
 
 def show_packages() -> None:
-    """Make the packages of traces importable again. The settings hide these packages if no endpoint is configured."""
+    """Make the Python packages for tracing importable again. The settings hide these packages if no endpoint is configured."""
     if "opentelemetry" in sys.modules and sys.modules["opentelemetry"] is None:
         del sys.modules["opentelemetry"]
 
