@@ -37,7 +37,7 @@ def set_password(user: User, password: str) -> None:
     before = PasswordCredential.objects.filter(user=user).first()
     if before is not None:
         _remember(user, before)
-        # Bypasses the recorded save: no event shows passwords, and the time of change must stay unchanged.
+        # Bypasses the recorded save: no event shows passwords, and `updated_at` of the user must stay unchanged.
         models.QuerySet(User).filter(pk=user.pk).update(last_password_reset=timezone.now())
     PasswordCredential.objects.update_or_create(user=user, defaults={"password_hash": stored, "leak_told_at": None})
     password_changed.send(sender=User, user=user, is_first=before is None)

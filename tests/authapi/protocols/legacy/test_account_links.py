@@ -71,7 +71,7 @@ def test_no_account_is_linked_before_the_user_agrees(old: OldClient, bob: User) 
     browser = logged_in(old)
     page = begin(old, browser, token_of(old))
     assert told(agree(browser, page, "cancel")) == ("access_denied", "The user did not agree to link the accounts.")
-    # The user cannot reach the login page of this login without answering the question.
+    # A user who opens the login page without answering the question cannot complete this login.
     question = browser.follow(begin(old, browser, token_of(old)))
     form = browser.get("/u/login", {"state": question.fields()["state"]})
     assert told(browser.submit(form, username=BOB, password=PASSWORD))[0] == "access_denied"

@@ -102,7 +102,7 @@ def test_too_many_logins_of_one_user_are_refused(old: OldClient) -> None:
         ("oidc", "specified strategy does not support requested operation"),
     ],
 )
-def test_the_refusal_names_an_unusable_connection(old: OldClient, strategy: str, words: str) -> None:
+def test_the_refusal_says_why_a_connection_is_unusable(old: OldClient, strategy: str, words: str) -> None:
     if strategy:
         enabled = [] if strategy == "database" else [old.client.client_id]
         options = {"client_id": "x", "issuer": "https://id.example.test"} if strategy == "oidc" else {}
