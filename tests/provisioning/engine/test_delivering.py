@@ -68,7 +68,7 @@ def test_a_turn_ends_after_its_maximum_of_deliveries_and_sends_another_message(
     assert sent == [(nudges.DELIVER, stream.pk, "user:a", None)]
 
 
-def test_a_turn_whose_lane_has_more_deliveries_sends_a_message_for_the_rest(
+def test_a_message_is_sent_for_the_lane_of_a_delivery_that_the_turn_left(
     tenant: Tenant, stream: EventStream, recorder: Recorder, sent: list[tuple[object, ...]], short_turns: int
 ) -> None:
     _queue(tenant, *["user:a"] * short_turns, "user:b")

@@ -29,7 +29,7 @@ def test_every_subscribed_event_becomes_one_delivery_in_log_order(tenant: Tenant
     assert dispatch.dispatch_tenant(tenant.pk) == []
 
 
-def test_events_of_other_types_only_advance_the_position(tenant: Tenant, recorder: object) -> None:
+def test_events_of_unsubscribed_types_advance_the_position_without_deliveries(tenant: Tenant, recorder: object) -> None:
     stream = make_stream(tenant, subscriptions=["user.deleted"])
     append_events(tenant, ["user:a"] * 3)
 

@@ -247,7 +247,7 @@ def test_a_client_whose_tokens_must_be_bound_keeps_its_code_until_it_sends_a_pro
     assert tv.row.used_at is None
 
 
-def test_a_second_answer_of_a_user_is_refused(tv: Television) -> None:
+def test_a_second_answer_to_a_request_is_refused(tv: Television) -> None:
     allowed(tv)
     session, _ = session_of(person(tv.connection, email="eve@example.test"))
     late = Approval(session, "", ("openid",), None, "")
