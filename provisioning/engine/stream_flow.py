@@ -9,7 +9,7 @@ from foundation.database.statements import fetch_all
 
 HOURS = 24
 HOUR = timedelta(hours=1)
-# Number of the newest deliveries of a stream that are read.
+# At most this number of deliveries of a stream are read, the newest first.
 NEWEST = 5_000
 
 # Columns of a statement that groups deliveries. The statement must provide the columns `state`, `created_at` and `settled_at`, and the

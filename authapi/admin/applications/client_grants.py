@@ -80,7 +80,7 @@ class ClientGrantForm(ServiceForm):
             self.initial = {**self.initial, **own}
 
     def columns(self) -> dict[str, Any]:
-        """Return the new values of the columns that the user has changed in the form."""
+        """Return the new values of the columns whose fields were changed in the form."""
         values, changed = self.cleaned_data, set(self.changed_data)
         found = {name: values[name] for name in ("scopes", "allows_all_scopes") if name in changed}
         settings = {name: values[name] or None for name in _GRANT_SETTINGS if name in changed}
