@@ -155,8 +155,8 @@ def _over(login: Login, handle: str) -> HttpResponse:
     if login.http_request.POST.get("answer") == "leave":
         raise RequestRefused(LoginCase.INVITATION_OVER)
     invitation = login.invitation
-    # Without an invitation, its application is unknown, so the page cannot link to it. Instead, the page has a button that sends the error
-    # response of this login to the client.
+    # If the invitation does not exist, its application is unknown, so the page cannot link to the application. Instead, the page has a
+    # button that sends the error response of this login to the client.
     application = _application(invitation, login.host) if invitation is not None else None
     context = {"state": _state(invitation) or "unknown", "application": application, "can_refuse": True}
     return render_page(login, handle, "invitation_over", context, status=_GONE if invitation else _UNKNOWN)

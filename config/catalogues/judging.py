@@ -91,4 +91,4 @@ def _odd_words(language: str, text: str) -> Iterator[str]:
         yield f"contains the same text twice: {text!r}"
     for wrong, right in OTHER_WORDS.get(language, {}).items():
         if wrong in text.lower():
-            yield f"has another word: write {right!r} for {wrong!r}"
+            yield f"must not contain {wrong!r}: write {right!r} instead"

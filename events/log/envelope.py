@@ -1,4 +1,4 @@
-"""Builds the event envelope and the message around it, as JSON bytes that are never parsed again. Pure."""
+"""Builds the event envelope and the message around it, as JSON bytes. Streams send these bytes without parsing them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of lists with more than one value: a second line, a short identifier with a button that copies it, and a time as its age."""
+"""Cells of lists that need more than plain text: two lines, an identifier with a button that copies it, an icon, and a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MINUTE = 60
 
 
 def two_lines(first: str, second: str) -> str:
-    """Return `first` with `second` in small letters below it. One element contains both texts, so that a phone shows them in one column."""
+    """Return `first` with `second` in a smaller font below it. One element contains both texts, so that a phone shows them in one column."""
     if not second:
         return first
     return format_html('<div class="cell-lines">{}<span class="cell-note">{}</span></div>', first, second)

@@ -152,7 +152,8 @@ class Tracing:
 
 
 def _span_context(origin: TraceContext, *, is_remote: bool) -> SpanContext:
-    # Set the flag "sampled": only recorded contexts are stored. For the context of a remote caller, the sampler ignores the flag.
+    # A stored context has no flags. Set the flag "sampled", because only contexts of recorded spans are stored. If the context comes from
+    # a remote caller, the sampler ignores the flag.
     return SpanContext(origin.trace_id, origin.span_id, is_remote=is_remote, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 

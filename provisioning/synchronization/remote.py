@@ -61,7 +61,7 @@ class Remote:
     def note_missed(self, user: dict[str, Any]) -> bool:
         """Search with a filter for the key of a listed account.
 
-        If the server does not find the account, store this as a capability of the server and return True.
+        If the filter does not find the account, return True, and store with the capabilities of the server that its filter misses accounts.
         """
         recorder = ExchangeRecorder(self.mask)
         client = ScimClient(self._transport(recorder), recorder, self._capabilities, RunLog(self.mask))

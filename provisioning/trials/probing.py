@@ -90,8 +90,8 @@ class ConnectionProbe:
                 advice = "Every match is verified before a write, so other users are safe, but most updates and deletions will fail."
                 return Finding("A search for an unused externalId returned users: the filter is ignored.", "failed", advice)
             if known and self._session.client.filtered("externalId", f"x|{known}"):
-                advice = "The server treats the value as a pattern, and many user ids contain |. Every match is verified before a write."
-                return Finding("A search for an unused value with wildcards returned a user.", "failed", advice)
+                advice = "The server treats | as part of a pattern, but many user ids contain |. Every match is verified before a write."
+                return Finding("A search for an unused externalId that contains | returned a user.", "failed", advice)
             return self._known_external_id(known)
         except FilterRefused as refused:
             advice = "The service will find users by userName, which may change. Ask the operator of the server for filters on externalId."

@@ -1,4 +1,4 @@
-// Security keys (WebAuthn) of users: passes the options of the form to the browser and sends the browser's answer with the form.
+// Security keys and passkeys (WebAuthn): passes the options of the form to the browser and sends the browser's answer with the form.
 "use strict";
 
 (() => {
@@ -26,7 +26,7 @@
     return JSON.stringify({ id, rawId: toText(rawId), type, response: said, clientExtensionResults: {} });
   };
 
-  // The browser is offering passkeys at the user name field (conditional UI).
+  // Ends the browser's offer of passkeys at the user name field (conditional UI). Null before the first offer.
   let offered = null;
 
   const offer = async (form) => {

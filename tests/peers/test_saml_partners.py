@@ -191,7 +191,7 @@ def test_an_application_that_has_not_loaded_the_new_certificate_refuses_the_sign
         node("readResponse", name="a", fields=page.fields())
 
 
-def test_the_metadata_of_node_saml_configures_its_application(node: Partner, tenant: Tenant) -> None:
+def test_an_application_can_be_set_up_from_the_metadata_of_node_saml(node: Partner, tenant: Tenant) -> None:
     described = {
         "issuer": ENTITY,
         "callbackUrl": "https://sp.example.test/acs",

@@ -21,7 +21,7 @@ class Sender(Protocol):
     """Hands a text message to a provider."""
 
     def send(self, message: TextMessage) -> None:
-        """Return once the provider has accepted the message.
+        """Send the message, and return when the provider has accepted it.
 
         Raises `ProviderAway` if the provider has certainly not accepted the message, so that a retry is safe; `InDoubt` if the provider may
         have accepted the message; and `MessageRefused` for a final refusal. Never called inside a transaction.

@@ -105,7 +105,7 @@ def test_a_neutral_value_is_stored_and_returned(api: Management) -> None:
     assert api.patch(path, {name: read[name] for name in NEUTRAL}).json | {"updated_at": None} == read | {"updated_at": None}
 
 
-def test_null_switches_an_add_on_off_and_removes_a_member(api: Management) -> None:
+def test_null_removes_an_add_on_or_another_member(api: Management) -> None:
     made = api.post("clients", {"name": "Shop", "addons": {"samlp": None, "wsfed": None}}).json
     assert made["addons"] == {}
     cleared = api.patch(f"clients/{made['client_id']}", dict.fromkeys(("addons", "mobile", "form_template")))

@@ -174,7 +174,7 @@ def watched() -> Iterator[Watch]:
 
 
 def questions_of(answer: Any, page: TenantScopedAdmin[Any], row: Any) -> Iterator[dict[str, str]]:
-    """Yield the queries of the list: each filter with its first values, each searched field, and the pages after and before a row."""
+    """Yield URL parameters of the list: each filter with its first values, each searched field, and the pages after and before a row."""
     listed = answer.context_data["cl"]
     for spec in listed.filter_specs:
         for choice in list(spec.choices(listed))[1:3]:
@@ -193,7 +193,7 @@ def questions_of(answer: Any, page: TenantScopedAdmin[Any], row: Any) -> Iterato
 
 
 def _asked_of_log(search: forms.Form, row: Any) -> Iterator[dict[str, str]]:
-    """Yield one query per field of the search form of a log. Some queries match rows, and others match none."""
+    """Yield URL parameters for each field of the search form of a log. Some values match rows, and others match none."""
     for name, asked in search.fields.items():
         choices: Any = getattr(asked, "choices", ())
         if choices:

@@ -130,7 +130,7 @@ def _read_until(client: socket.socket, ending: bytes) -> bytes:
 
 
 def _say_without_end(client: socket.socket, piece: bytes) -> None:
-    # A client may still write into buffers after the server closed the connection.
+    # Many pieces are needed: after the server has closed the connection, the first writes only fill buffers and do not fail.
     for _ in range(256 * HEAD_BYTES // len(piece)):
         client.sendall(piece)
 
@@ -366,7 +366,7 @@ def test_the_server_writes_no_error_into_a_response_in_progress(application: App
     assert read == b""
 
 
-def test_the_application_is_notified_of_a_disconnect_before_it_takes_over_the_response(
+def test_an_application_that_takes_over_a_response_is_notified_of_an_earlier_disconnect(
     application: Application, client: socket.socket
 ) -> None:
     client.sendall(_GET.replace(b"/stream", b"/late-stream"))

@@ -245,7 +245,7 @@ def test_the_lock_that_a_killed_worker_has_on_an_account_expires(tenant: Tenant,
         assert AccountLock.objects.filter(tenant_id=tenant.pk, until__gt=timezone.now()).exists()
 
 
-def test_the_sixth_deletion_in_an_hour_proven_only_by_a_name_holds_the_stream(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_sixth_deletion_proven_only_by_a_name_within_an_hour_holds_the_stream(tenant: Tenant, database_connection: Connection) -> None:
     def answer(request: Any) -> bytes:
         if request.filter.startswith("externalId"):
             return scim_error(400, "invalidFilter")
@@ -421,7 +421,7 @@ def redeliver_letter(tenant: Tenant, stream: EventStream) -> list[str]:
     return deliver(tenant, stream)
 
 
-def test_an_event_with_an_unproven_key_is_delivered_after_its_account_is_confirmed(
+def test_an_event_for_an_account_with_an_unproven_key_is_delivered_after_a_confirmation(
     tenant: Tenant, database_connection: Connection, server: RealServer
 ) -> None:
     user = UserFactory.create(tenant_id=tenant.pk, connection=database_connection, email="anna@example.test")

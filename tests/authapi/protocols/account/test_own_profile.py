@@ -175,7 +175,7 @@ def test_a_new_address_takes_effect_after_its_link_is_confirmed_and_ends_session
     assert SignIn.objects.of(account.tenant.pk).filter(type="sce", user_id=user.user_id).count() == 1
 
 
-def test_the_address_of_another_user_gets_no_mail_but_the_usual_answer(account: Account) -> None:
+def test_choosing_the_address_of_another_user_gets_the_usual_answer_and_sends_no_mail(account: Account) -> None:
     person(account.connection, email="bob@example.test")
     jobs = Job.objects.of(account.tenant.pk).count()
     page = account.send("email", email="BOB@example.test")

@@ -355,7 +355,7 @@ def test_an_entra_connection_can_name_its_directory_by_domain(at: Begin) -> None
     assert login.log_in(prompt="login")["error"] == "access_denied"
 
 
-def test_an_entra_document_with_an_unexpected_issuer_is_refused(at: Begin) -> None:
+def test_entra_metadata_with_an_unexpected_issuer_is_refused(at: Begin) -> None:
     login = at("waad", tenant_domain="contoso.example.test")
     login.provider.answers["discovery_url"] = reply(200, {"issuer": "https://attacker.example.test", "jwks_uri": "x"})
     page = login.browser.get("/authorize", _asked(login))
