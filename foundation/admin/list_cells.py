@@ -15,7 +15,7 @@ _MINUTE = 60
 
 
 def two_lines(first: str, second: str) -> str:
-    """Return `first` with `second` in a smaller font below it. One element contains both texts, so that a phone shows them in one column."""
+    """Return `first` with `second` below it in a small font. One element contains both texts, so that a phone shows them in one column."""
     if not second:
         return first
     return format_html('<div class="cell-lines">{}<span class="cell-note">{}</span></div>', first, second)

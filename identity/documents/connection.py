@@ -22,7 +22,7 @@ def connection_document(connection: Connection) -> dict[str, Any]:
 def connection_resource(connection: Connection) -> dict[str, Any]:
     """Return the document with the members that only the management interface shows.
 
-    These members are default options, times, and an empty list of clients if the connection has none.
+    These members are default options, times, and, for a connection without clients, an empty list of clients.
     """
     document = connection_document(connection)
     options = options_with_defaults(connection.strategy, document.get("options", {}))

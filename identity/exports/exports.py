@@ -28,7 +28,7 @@ JSON = "json"
 
 
 def export_cursor(tenant_id: str) -> str:
-    """Return the cursor from which the stream continues a snapshot that starts now; empty without a stream."""
+    """Return the cursor from which the stream continues a snapshot that starts now; empty if no app provides cursors."""
     return snapshot_cursor.of(tenant_id)
 
 

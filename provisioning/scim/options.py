@@ -28,7 +28,7 @@ class ScimOptions:
     - `adopt_on_conflict` takes over an existing resource if its user name is proven to be the user's.
     - `user_name_proof`: `never` accepts no proof; `verified` accepts an email address that this service has verified; `always` accepts
       an equal name.
-    - `trust_connection_addresses` also accepts addresses that other connections report as verified.
+    - `trust_connection_addresses` changes `verified`: it then also accepts an address that an external provider reports as verified.
     - `enterprise` enables the rows of the Enterprise User extension.
     - `requests_per_second` limits the requests of all processes together; None means no limit.
     - `scope` is an expression that is true for users of the action; an empty expression includes every user.

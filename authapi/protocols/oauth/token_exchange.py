@@ -13,8 +13,8 @@ from authapi.upstream.subject_tokens import logged_in_by_token
 
 
 class TokenExchangeGrant(TokenGrant):
-    """Exchanges two kinds of tokens. An API that received an access token of this service gets a token for calls to another API. For a token
-    of an external issuer, a client gets the tokens of a user."""
+    """Exchanges two kinds of tokens. An API that received an access token of this service gets a token for another API. For a token of an
+    external issuer, a client gets the tokens of a user."""
 
     name = "urn:ietf:params:oauth:grant-type:token-exchange"
 

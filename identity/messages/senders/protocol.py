@@ -13,7 +13,7 @@ class TextMessage:
     id: str
     to: str
     body: str = field(repr=False)
-    # The sender from the tenant's template; empty for the default of the provider.
+    # The number or name that the recipient sees as the sender, from the tenant's template; empty for the default of the provider.
     sender: str = ""
 
 

@@ -72,7 +72,7 @@ def test_an_auditor_sees_every_list_and_cannot_change_anything(committed_db: Non
 
 
 def addresses_of_every_page(rows: Rows) -> Iterator[str]:
-    """Yield every URL of the pages of a model: those of Django and our own."""
+    """Yield the URLs of all pages of each model: Django's pages and our own."""
     for model in MODELS:
         page = site.get_model_admin(model)
         key = quote(rows.of(model).pk) if getattr(page, "tenant_column", None) else "nothing"

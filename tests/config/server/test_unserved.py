@@ -1,4 +1,4 @@
-"""Answers for unknown paths and without a database: JSON errors for programs, and pages for users."""
+"""Answers for unknown paths, and while the database is unavailable: JSON errors for programs, and pages for users."""
 
 from __future__ import annotations
 
