@@ -1,4 +1,4 @@
-"""Cells of lists that need more than plain text: two lines, an identifier with a button that copies it, an icon, and a time."""
+"""Makes list cells with more than plain text: two lines, an identifier with a button that copies it, an icon with a text, a time."""
 
 from __future__ import annotations
 

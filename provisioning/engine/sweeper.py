@@ -75,7 +75,7 @@ def sweep() -> None:
 
 
 def nudge_due_lanes() -> int:
-    """Send nudges for at most 500 due lanes without a recent message; return the number of lanes."""
+    """Send nudges for at most 500 due lanes that had no recent nudge; return the number of these lanes."""
     due = fetch_all(_DUE_LANES, {"nudged": settings.DELIVERY_NUDGE_SECONDS, "limit": LANES_PER_SWEEP})
     of_streams: dict[str, list[str]] = {}
     for stream_id, key in due:

@@ -88,7 +88,7 @@ def uses_in(module: str, text: str) -> Iterator[tuple[str, str]]:
 def uses() -> Counter[tuple[str, str]]:
     listed = subprocess.run(["git", "ls-files", *SOURCES], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     modules = [name for name in listed if name.endswith(".py") and "/migrations/" not in name]
-    # Parse only modules that contain one of the names: parsing all of them takes as long as hundreds of tests.
+    # Parse only modules whose text contains a name in `UNBOUND`: parsing all modules takes as long as hundreds of tests.
     texts = {name: text for name in modules if any(word in (text := (ROOT / name).read_text()) for word in UNBOUND)}
     return Counter(use for name, text in texts.items() for use in uses_in(name, text))
 

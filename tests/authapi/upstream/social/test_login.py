@@ -256,7 +256,7 @@ def github_emails(login: SocialLogin, *emails: tuple[str, Any, Any]) -> None:
     ],
     ids=["not verified", "not primary", "texts", "numbers", "no address"],
 )
-def test_a_github_address_is_used_if_it_is_primary_and_verified(at: Begin, emails: tuple[tuple[str, Any, Any], ...]) -> None:
+def test_a_github_address_is_used_only_if_it_is_primary_and_verified(at: Begin, emails: tuple[tuple[str, Any, Any], ...]) -> None:
     login = at("github")
     github_emails(login, *emails)
     assert "code" in login.log_in()
