@@ -118,7 +118,8 @@ class TenantSettingsForm(AttackFields):
         help_text="The identifier of the API for logins whose request names no API.",
     )
     default_redirection_uri = _wide(
-        "Fallback page", "An https address. After a failed login, the error page links here if it cannot link to the application."
+        "Fallback page",
+        "An https address. If the error page after a failed login cannot link to the application, it links to this address.",
     )
     enabled_locales = LinesField(
         label="Languages of the pages", help_text=f"One code per line: {_LANGUAGES}. The first one is the default."

@@ -27,7 +27,7 @@ DOCUMENT = "document"
 CLAIMS = "claims"
 # Maximum size of one claim, in bytes. The longest value in a profile, the URL in `picture`, has at most 2,048 characters.
 _LONGEST_CLAIM = 4 * 1024
-# The longest name that a row of the sample form accepts.
+# The longest name that a row of the sample form accepts. Staff enter claims in this form to preview a profile.
 _LONGEST_NAME = 512
 _MOST_CHARACTERS = 64 * 1024
 # Maximum number of claims: the sample form has this number of rows.

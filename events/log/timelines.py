@@ -1,4 +1,4 @@
-"""Raises the epoch of a log before its next position is assigned, if a promotion may have lost numbered events.
+"""Raises the epoch of a log before its next position is assigned, if the promotion of a standby may have lost numbered events.
 
 Each log stores the timeline of PostgreSQL's WAL on which it was last numbered. A promotion, and a recovery to a point in time, begin
 a new timeline.

@@ -16,7 +16,7 @@ from foundation.admin.json_fields import ShapedJSONField, pretty
 
 Cells = tuple[str, ...]
 _EMPTY_ROWS = 3
-# Django accepts 1000 inputs in one request.
+# Django accepts 1000 inputs in one request, and each row has one input per column.
 _MOST_ROWS = 100
 _LONGEST_SHOWN = 200
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -26,7 +26,8 @@ from identity.options.discovery import STRATEGIES, discovered_metadata
 from identity.services import connections
 from identity.services.failures import Invalid, NotFound
 
-# Deploy tools send a list entry back as a change, and a change with a time is refused. So a list shows times only if `fields` names them.
+# Deploy tools send a list entry back as a change, and a change with `created_at` or `updated_at` is refused. So a list shows these members
+# only if `fields` names them.
 _LISTING = Listing("connections", CONNECTION_FIELDS, only_on_request=("enabled_clients", "created_at", "updated_at"))
 
 

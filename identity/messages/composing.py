@@ -156,7 +156,7 @@ def one_line(text: str) -> str:
 
 
 def one_text(text: str) -> str:
-    """Return a text without control characters, except line breaks."""
+    """Return a text without control characters. Line breaks stay."""
     return "".join(character for character in text.strip() if character.isprintable() or character == "\n")
 
 

@@ -12,7 +12,8 @@ class TenantMove(models.Model):
         OUT = "out"
         IN = "in"
 
-    # No foreign key. The removal of an import deletes the other rows of the tenant first, then this row, then the tenant.
+    # There is no foreign key, so the database does not enforce an order of deletions. The removal of an import deletes the other rows of
+    # the tenant first, then this row, then the tenant.
     tenant_id = models.CharField(primary_key=True, max_length=63)
     direction = models.CharField(max_length=3, choices=Direction)
     archive_id = models.UUIDField(null=True, help_text="The archive of the import, or the verified archive of the export.")

@@ -180,7 +180,9 @@ class WriteCheck:
         return Person(self._key, person.user_name)
 
     def _mapped(self, number: int, operation: Any) -> MappedUser:
-        """Map the test user with the table of the action, to check the attributes in it. externalId is always the key of the test user."""
+        """Map the test user with the mapping table of the action, so that the check covers the attributes in this table. externalId is
+        always the key of the test user.
+        """
         try:
             mapped = map_user(self._document(number), self._session.table, operation)
         except MappingFailed as error:

@@ -85,8 +85,8 @@ def delivering(world: ServiceWorld, tenant: Seeded, directory: Path, *, is_lossy
         try:
             yield deliveries
             if variables:
-                # The next sweep finds deliveries whose nudge was lost with a server. `variables` may delay sweeps, so this worker does not
-                # get these variables.
+                # A sweep finds deliveries whose nudge was lost with a server. `variables` may delay the sweeps of the first worker, so
+                # start a second worker without these variables.
                 workers.append(started(world, directory, environment))
             deliveries.assert_sound(is_lossy=is_lossy)
         except BaseException:

@@ -39,7 +39,7 @@ def test_a_stream_without_a_start_delivers_no_event_from_before_the_connection(t
 
 
 @pytest.mark.transport
-def test_a_message_contains_type_offset_and_the_stored_envelope(target: Target) -> None:
+def test_a_message_contains_type_and_offset_and_the_stored_envelope(target: Target) -> None:
     with target.subscribe() as stream:
         stream.opened()
         [event_id] = target.write("connection.created")

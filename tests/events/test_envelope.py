@@ -74,7 +74,7 @@ def test_a_text_that_could_end_a_stream_for_some_clients_is_escaped(text: str) -
     assert b"[DONE]" not in error_message("timeout", text, None)
 
 
-def test_a_message_has_type_offset_and_event_in_this_order() -> None:
+def test_a_message_has_first_type_then_offset_then_event() -> None:
     message = event_message("user.created", "cur", _encoded())
     assert list(orjson.loads(message)) == ["type", "offset", "event"]
     assert message.endswith(_encoded() + b"}")

@@ -1,4 +1,6 @@
-"""A tenant with a user and applications for third-party clients, served over TLS with a certificate of a private authority."""
+"""A tenant with a user, and with applications for the client libraries of other projects, served over TLS with a certificate of a
+private authority.
+"""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ def test_the_image_contains_every_directory_that_a_running_service_imports() -> 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_systemd_accepts_every_unit(unit: Path, tmp_path: Path) -> None:
     for each in UNITS:
-        # Replace the Python interpreter of an installation. All other files that the units name exist on this machine.
+        # The units name the Python interpreter of an installation, which does not exist on this machine. So replace its path. All other
+        # files that the units name exist.
         text = each.read_text().replace("/opt/identity/current/.venv/bin/python", sys.executable)
         (tmp_path / each.name).write_text(text)
     named = unit.name.replace("@.", "@8001.")

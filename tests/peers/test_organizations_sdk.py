@@ -54,7 +54,9 @@ SEEN = {
 }
 
 
-def test_the_python_client_manages_roles_groups_organizations_clients_and_grants(tenant: Tenant, database_connection: Connection) -> None:
+def test_the_python_client_manages_roles_and_groups_and_organizations_and_clients_and_grants(
+    tenant: Tenant, database_connection: Connection
+) -> None:
     python = PLACE / "python" / "bin" / "python"
     if not python.exists():
         pytest.skip("the Python client is not installed: make test-peers")

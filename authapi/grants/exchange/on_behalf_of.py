@@ -96,8 +96,8 @@ def _exchanged(request: TokenRequest, client: Client) -> tuple[User, Issue]:
 
 
 def _target(client: Client, audience: str) -> _Target:
-    """Return the API of the new token. The client needs a grant for users even if the API does not require a grant. No token is issued for
-    the management interface."""
+    """Return the API of the new token. The client needs a client grant for users, even if the policy of the API requires none. No token is
+    issued for the management interface."""
     resource = resource_of(client.tenant_id, audience)
     policy = resource.settings.get("subject_type_authorization", {}).get("user", {}).get("policy")
     is_open = not resource.is_system and policy != "deny_all"
@@ -125,7 +125,7 @@ def _rights(
         return allowed, None
     own = permission_values(user, resource, organization_id=organization.pk if organization else None)
     both = tuple(value for value in allowed if value in own)
-    # Some APIs check only the list of permissions, so the grant limits that list, too.
+    # Some APIs check only the list of permissions, so the scopes of the client grant limit that list, too.
     return both if enforces_permissions(resource) else allowed, both if lists_permissions else None
 
 
@@ -156,7 +156,8 @@ def _seconds(resource: ApiResource, *bounds: AccessTokenClaims | None) -> int:
 def _acting(client: Client, subject: AccessTokenClaims, actor: AccessTokenClaims | None, grant: GrantTerms) -> Mapping[str, Any] | None:
     """Return the `act` claim of the new token (RFC 8693, 4.1): the actor of this exchange, with earlier actors nested in it.
 
-    With a grant for impersonation the client does not appear in the token; earlier actors stay.
+    If the client grant allows impersonation and the request has no actor token, the client does not appear in the token; earlier actors
+    stay.
     """
     if actor is None and grant.token_exchange == IMPERSONATION:
         return subject.actor

@@ -60,7 +60,7 @@ def test_the_next_window_starts_with_a_new_count(tenant_id: str, settings: Any) 
         assert not hit(tenant_id, "token").is_exceeded
 
 
-def test_endpoints_and_tenants_do_not_share_a_limit(tenant_id: str, settings: Any) -> None:
+def test_each_endpoint_of_each_tenant_has_a_separate_limit(tenant_id: str, settings: Any) -> None:
     settings.RATE_LIMIT_BURST, settings.RATE_LIMIT_PER_SECOND = 1, 1
     with time_machine.travel(BEGIN, tick=False):
         hit(tenant_id, "token")

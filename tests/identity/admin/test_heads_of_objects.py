@@ -68,7 +68,7 @@ def test_the_header_has_no_link_to_a_form_of_the_open_tab(browser: Client, group
     assert ("Assign role" in menu_of(head)) is (tab == "members")
 
 
-def test_the_menu_of_a_group_has_its_roles_events_history_and_deletion(browser: Client, group: Group) -> None:
+def test_the_menu_of_a_group_has_its_roles_and_events_and_history_and_deletion(browser: Client, group: Group) -> None:
     head = head_of(browser, group)
     assert menu_of(head) == ["Assign role", "All events", "Live events", "History", "Delete"]
     for name in ("logentry_changelist", "live"):

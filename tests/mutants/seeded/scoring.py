@@ -94,7 +94,7 @@ def _in_order_of_files(tests: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Judges:
-    """Judges each mutant in the process that has collected the tests, or with the runner if the mutant requires a new import."""
+    """Judges each mutant in a child of the process that has collected the tests, or with the runner if the mutant requires a new import."""
 
     area: Area
     using: Runner

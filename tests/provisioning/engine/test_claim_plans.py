@@ -1,4 +1,4 @@
-"""The number of blocks that a claim reads does not grow with other waiting deliveries.
+"""The number of database blocks that a claim reads does not grow with other waiting deliveries.
 
 This must be true for any statistics of the tables, from which PostgreSQL chooses the query plan.
 """
@@ -168,7 +168,7 @@ def queue(tenant: Tenant, stream: EventStream, *, keys: int = KEYS) -> Claim:
 
 
 def large_reads(claim: Claim) -> dict[str, int]:
-    """Return the number of blocks for each statement that reads too many. The key is the kind of plan with the name of the statement."""
+    """Return each statement that reads too many blocks, with their number. The key is the kind of plan with the name of the statement."""
     return {name: blocks for name, blocks in blocks_read(claim).items() if blocks >= MOST_BLOCKS}
 
 

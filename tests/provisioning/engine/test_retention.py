@@ -34,7 +34,7 @@ def _failed_delivery(tenant: Tenant, stream: EventStream, recorder: Recorder) ->
     return Delivery.objects.get(stream_id=stream.pk, key="user:bad")
 
 
-def test_exchanges_are_deleted_after_two_weeks_and_rows_after_a_month(
+def test_exchanges_are_deleted_after_two_weeks_and_ended_deliveries_after_a_month(
     tenant: Tenant, stream: EventStream, recorder: Recorder, settings: object
 ) -> None:
     settings.DELIVERY_RETRY_DELAYS = []  # type: ignore[attr-defined]  # pytest-django's settings

@@ -153,7 +153,7 @@ def test_an_answer_that_names_another_host_as_issuer_is_refused(tenant: Tenant, 
     assert provider.paths == []
 
 
-def test_an_answer_may_name_the_configured_issuer_or_else_the_requested_host(tenant: Tenant, provider: Provider) -> None:
+def test_an_answer_may_name_the_requested_host_as_issuer_only_if_none_is_configured(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     assert "code" in login.told(login.come_back(login.leave(), iss=f"{provider.issuer}/oauth"))
     update_connection(
@@ -165,7 +165,7 @@ def test_an_answer_may_name_the_configured_issuer_or_else_the_requested_host(ten
     assert "code" in login.told(login.come_back(login.leave(prompt="login"), iss="https://known.example.test"))
 
 
-def test_a_token_url_that_changes_during_the_login_gets_no_code(tenant: Tenant, provider: Provider) -> None:
+def test_no_code_is_sent_if_the_authorization_url_changes_during_the_login(tenant: Tenant, provider: Provider) -> None:
     login = generic(tenant, provider)
     sent = login.leave()
     elsewhere = {**login.connection.options, "authorizationURL": "https://elsewhere.example.test/authorize"}
@@ -174,7 +174,7 @@ def test_a_token_url_that_changes_during_the_login_gets_no_code(tenant: Tenant, 
     assert provider.paths == []
 
 
-def test_the_connection_sets_headers_parameters_and_client_authentication(tenant: Tenant, provider: Provider) -> None:
+def test_the_connection_sets_headers_and_parameters_and_client_authentication(tenant: Tenant, provider: Provider) -> None:
     login = generic(
         tenant,
         provider,
