@@ -12,8 +12,8 @@ _APPS = ("identity", "authapi", "events", "provisioning")
 _IS_A_LOG = "is a log itself"
 _BY_THE_SERVICE = "only the service itself writes it"
 _PART_OF_A_JOB = "part of a job; the start and the end of the job have audit entries"
-# There are thousands of these rows, and one statement deletes many. So the models are not watched. If staff delete or revoke a single row,
-# the code of that command writes an audit entry itself.
+# There are thousands of these rows, and one statement deletes many. If the models were watched, each deleted row would get an audit entry.
+# So the models are not watched. If staff delete or revoke a single row, the code of that command writes an audit entry itself.
 _SHORT_LIVED = "short-lived; the command with which staff end a row writes an audit entry itself"
 NOT_WATCHED: Mapping[str, str] = {
     "identity.auditentry": _IS_A_LOG,

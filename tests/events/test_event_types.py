@@ -77,7 +77,7 @@ def test_an_event_contains_the_client_of_the_change_with_its_metadata(tenant: Te
         assert numbered(tenant.pk)[-1]["data"]["context"]["client"] == {"id": "abc", "name": "crm", "metadata": metadata}
 
 
-def test_an_event_whose_client_has_no_metadata_is_refused(events: dict[str, dict[str, Any]]) -> None:
+def test_an_event_whose_client_lacks_the_member_metadata_is_refused(events: dict[str, dict[str, Any]]) -> None:
     for event_type, event in events.items():
         context = {**event["data"]["context"], "client": {"id": "abc", "name": "crm"}}
         with pytest.raises(SchemaViolation, match=r"client\.metadata: missing"):

@@ -122,7 +122,7 @@ def test_an_api_can_require_a_client_grant_for_users(tenant: Tenant) -> None:
     create_grant(client_id=granted.client_id, scopes=["read"], subject_type="user")
     create_grant(client_id=machine.client_id, scopes=["read"])
     assert entitled(tenant, granted, some_user(tenant), "openid read write").scopes == ("openid", "read")
-    # A grant for the client itself does not apply to users.
+    # A client grant for the client itself does not apply to users.
     assert refusal(tenant, machine) is OAuthCase.NO_CLIENT_GRANT
     assert refusal(tenant, other) is OAuthCase.NO_CLIENT_GRANT
 
@@ -182,5 +182,5 @@ def test_a_login_at_a_global_client_gives_a_user_no_administrative_access(tenant
     assert entitled(tenant, registered, user, "openid read:users delete:users", audience).scopes == ("openid", "read:users")
 
 
-def test_a_client_that_is_not_global_needs_a_grant_for_the_management_interface(tenant: Tenant) -> None:
+def test_a_client_that_is_not_global_needs_a_client_grant_for_the_management_interface(tenant: Tenant) -> None:
     assert refusal(tenant, web_client(tenant), f"{host_of(tenant).base_url}/", "read:users") is OAuthCase.NO_CLIENT_GRANT
