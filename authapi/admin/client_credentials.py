@@ -145,7 +145,7 @@ class EdgeKeyAdmin(ServiceAdmin[EdgeKey]):
     ordering = ("-pk",)
     proof_for = frozenset({"add"})
     empty_text = "No secrets of TLS proxies. Add one if the TLS proxy of a custom domain forwards client certificates."
-    deletion_effect = "Client certificates that this domain forwards are no longer trusted."
+    deletion_effect = "Client certificates that the TLS proxy of this domain forwards are no longer trusted."
 
     def __init__(self, model: type[EdgeKey], admin_site: Any) -> None:
         super().__init__(model, admin_site)

@@ -23,7 +23,7 @@ class PasswordlessCase(Case):
     CANNOT_SEND_TEXT = 400, "sms_provider_error", "No sender for text messages is configured."
     CANNOT_SEND_MAIL = 400, "bad.connection", "No sender for email is configured."
     TOO_MANY_CODES = 429, "too_many_requests", "Too many codes were requested. Use the newest code, or request another code later."
-    # Errors of the grant for codes. Client libraries compare the first two texts.
+    # Errors of `/oauth/token` when a client sends the code that the user received. Client libraries compare the first two texts.
     WRONG_EMAIL_CODE = 403, "invalid_grant", "Wrong email or verification code."
     WRONG_PHONE_CODE = 403, "invalid_grant", "Wrong phone number or verification code."
     TOO_MANY_GUESSES = 429, "too_many_attempts", "Too many wrong codes were tried for this email address or phone number. Try again later."

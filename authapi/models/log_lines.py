@@ -9,7 +9,7 @@ from foundation.ids import new_sign_in_id
 
 
 class LogLine(UnrecordedOwned):
-    """The columns of both tables. `type` is a code of the wire; each code occurs in one table only."""
+    """The columns of both tables. `type` is a short code that `GET /logs` returns, such as `fp`; each code occurs in one table only."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_sign_in_id, editable=False)
     type = models.CharField(max_length=32)

@@ -36,7 +36,10 @@ def saml_problem(_strategy: str, options: Mapping[str, Any]) -> str | None:
 
 
 def wsfed_problem(strategy: str, options: Mapping[str, Any]) -> str | None:
-    """Return a sentence about an invalid option of an `adfs` or `waad` connection of either protocol, or None."""
+    """Return a sentence about an invalid option of an `adfs` or `waad` connection, or None.
+
+    A `waad` connection can use WS-Federation or OpenID Connect.
+    """
     if not wsfed_options.is_wsfed(strategy, options):
         return social_problem(strategy, options)
     try:

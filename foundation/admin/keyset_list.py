@@ -326,7 +326,11 @@ def is_served_by_index(model: type[models.Model], path: str, *, in_tenant: bool)
 
 
 def _judgement(narrowed: QuerySet[Any, Any]) -> Any:
-    """Return the condition that an examined row must meet. It uses columns of the row, or looks up its key if filters need other tables."""
+    """Return the condition that an examined row must meet.
+
+    The condition uses only columns of the row if these suffice. If filters need other tables, it searches the filtered rows for the key of
+    the row.
+    """
     query = narrowed.order_by().query
     if query.where and all(name == query.get_meta().db_table for name, count in query.alias_refcount.items() if count):
         # SQL from Django, with its parameters separate.

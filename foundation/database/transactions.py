@@ -47,7 +47,8 @@ def unit_of_work(function: Callable[Params, Result]) -> Callable[Params, Result]
 def after_commit(work: Callable[Params, object], *args: Params.args, **kwargs: Params.kwargs) -> None:
     """Call `work` after the commit; without a transaction, call it now. An exception of `work` is only logged.
 
-    Django logs the exception with the name of the callback. A `partial` has no name, so with a `partial` the caller would get an error.
+    Django logs the exception with the name of the callback. A `partial` has no name, so with a `partial` this logging would
+    raise an error in the caller. Therefore the callback is a plain function.
     """
 
     def call() -> None:

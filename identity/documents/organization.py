@@ -16,12 +16,12 @@ def organization_resource(organization: Organization) -> dict[str, Any]:
 
 
 def enabled_connection_resource(row: OrganizationConnection) -> dict[str, Any]:
-    """Return a connection of an organization in the older form."""
+    """Return a connection of an organization as `/organizations/{id}/enabled_connections` shows it."""
     return _connection(row, ENABLED_CONNECTION)
 
 
 def organization_connection_resource(row: OrganizationConnection) -> dict[str, Any]:
-    """Return a connection of an organization in the newer form."""
+    """Return a connection of an organization as `/organizations/{id}/connections` shows it, with more members."""
     return _connection(row, ORGANIZATION_CONNECTION)
 
 

@@ -10,8 +10,9 @@ from typing import Literal
 class OptionField:
     """One option as a field. A dot in the name separates an object from its member.
 
-    `words` is a text of words or a list of words. `area` is a long text that is not secret. Three kinds are objects that are entered as
-    rows: `claims` maps profile fields to claims, `texts` maps names to texts, and `parameters` maps names to rules of `upstream_params`.
+    `words` are words that are stored as one text or as a list. `area` is a long text that is not secret. Three kinds are objects that are
+    entered as rows: `claims` maps profile fields to claims, `texts` maps names to texts, and `parameters` maps names to rules of
+    `upstream_params`.
     """
 
     name: str

@@ -17,8 +17,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # times of such a server cannot distinguish accounts.
 UNSTABLE = "unstable"
 _LONGEST_TIME = 64
-# Origins that a link can have after an administrator confirmed it. A run that started before the confirmation may overwrite the origin of
-# the link with "by name".
+# Origins of a link that an administrator has confirmed. The confirmation stores "adopted". A run that started before the confirmation may
+# then overwrite this origin with "by name".
 _CONFIRMED = ("adopted", "by name")
 # Longer ids are not stored, because they cannot be requested; see `user_path`.
 LONGEST_ID = 512

@@ -44,7 +44,7 @@ def test_a_secret_is_stored_only_as_a_digest(tenant: Tenant) -> None:
     assert client.client_secret == ""
 
 
-def test_a_secret_that_signs_id_tokens_can_be_read_only_for_its_own_tenant(tenant: Tenant) -> None:
+def test_a_secret_that_signs_id_tokens_cannot_be_decrypted_for_another_tenant(tenant: Tenant) -> None:
     client, secret = create_client(tenant_id=tenant.pk, name="App", algorithm="HS256")
     assert client.client_secret == secret
     assert secret not in client.sealed_secret

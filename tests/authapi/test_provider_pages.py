@@ -64,7 +64,7 @@ def test_urls_have_the_port_of_the_page_if_there_is_no_proxy(tenant: Tenant, bro
     assert ":8300/u/connection-test?" in begun_test
 
 
-def test_an_incomplete_connection_shows_our_values_and_names_what_is_missing(tenant: Tenant, browser: AdminBrowser) -> None:
+def test_an_incomplete_connection_shows_our_values_and_says_what_is_missing(tenant: Tenant, browser: AdminBrowser) -> None:
     login = saml_login(tenant, is_complete=False)
     content = shown(browser, login.connection)
     assert login.entity_id in content

@@ -74,7 +74,8 @@ def test_each_invalid_request_gets_the_expected_error(tenant: Tenant, case: str,
     assert (answer.status, answer.json()) == (status, {"error": error, "error_description": description})
     assert "www-authenticate" not in answer.headers
     assert answer.headers["cache-control"] == "no-store"
-    # A request with client authentication is charged to its tenant. A request that is refused earlier is charged to its IP address.
+    # After the client is authenticated, the request counts against the limit of its tenant. A request that is refused earlier counts
+    # against the limit of its IP address.
     assert answer.headers["x-ratelimit-limit"] == ("200" if status == 403 else "60")
 
 

@@ -33,7 +33,7 @@ def test_every_operation_is_in_the_table_once_under_one_name() -> None:
     assert len(names) == len(OPERATIONS.read_text().splitlines()) >= 490
 
 
-def test_the_document_contains_exactly_the_served_operations_of_the_table() -> None:
+def test_the_openapi_document_contains_exactly_the_served_operations_of_the_table() -> None:
     described = {(call.method, "/".join("{}" if part.startswith("{") else part for part in call.path.split("/"))) for call in calls()}
     assert b'"/events"' in openapi_document()
     here = {(entry.method, entry.path) for entry in table() if entry.kind in (Kind.SERVED, Kind.NEUTRAL, Kind.ADDITION)}

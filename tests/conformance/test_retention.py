@@ -1,5 +1,5 @@
-"""Clients of a pruned log. A request gets 410 with the earliest cursor, or the stream ends. No client reads events with a gap between
-them."""
+"""What clients get if the next event after their cursor was pruned: a new request gets 410 with the earliest valid cursor, and an open
+stream ends. No client reads past a gap between events."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _SECONDS = 15.0
 def post(url: str, *, headers: Mapping[str, str], body: bytes) -> Answer:
     """Return the response of a provider, of any status.
 
-    Raises `MessageRefused` if the address or the URL is refused or if TLS fails, `ProviderAway` if the request did not arrive, and
+    Raises `MessageRefused` if the service refuses the IP address or the URL, or if TLS fails; `ProviderAway` if the request did not arrive;
     `InDoubt` if the request may have arrived.
     """
     try:

@@ -1,4 +1,5 @@
-"""Factories of clients, keys, tokens and sessions. They use a service if one exists. Otherwise they save rows."""
+"""Factories of clients, keys, tokens and sessions. They call a function of `authapi.services` if it can create the row. Otherwise they save
+the row directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Only while its key is configured, a digest matches its value, and a sealed value can be opened. A sealed value belongs to one context."""
+"""A digest matches its value only while the key of the digest is configured. A sealed value can be opened only for the place for which it
+was sealed."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def test_a_digest_made_with_an_unconfigured_key_matches_nothing(key: str) -> Non
     assert not vault.digest_matches("value", forged)
 
 
-def test_a_sealed_value_can_be_opened_only_in_its_own_context() -> None:
+def test_a_sealed_value_can_be_opened_only_for_its_own_place() -> None:
     sealed = vault.seal("value", place="tenant-a:table:1:name")
     assert vault.unseal(sealed, place="tenant-a:table:1:name") == "value"
     with pytest.raises(vault.SecretUnreadable):
