@@ -91,7 +91,7 @@ def test_an_unknown_path_gets_a_plain_404_and_a_wrong_method_gets_405(api: Manag
     assert unbuilt_at("GET", "/api/v2/users//authentication-methods") is None
 
 
-def test_a_request_without_a_token_does_not_get_the_reason(tenant: Tenant) -> None:
+def test_a_request_without_a_token_does_not_learn_why_an_operation_is_missing(tenant: Tenant) -> None:
     for method, path in (("GET", "clients/search"), ("POST", "device-credentials"), ("GET", "hooks")):
         answer = request(method, f"/api/v2/{path}", "", {"host": f"{tenant.pk}.example.test"}, b"")
         assert (answer.status, "errorCode" in answer.json) == (401, False)

@@ -1,4 +1,4 @@
-"""A worker is killed between a request to a SCIM server and storing the link of the account.
+"""A worker is killed before its request to a SCIM server, after the response, or after it has stored the link of the account.
 
 Afterwards, the user has exactly one account, and a deleted user has none.
 """
@@ -43,8 +43,8 @@ def stream(tenant: Tenant, server: RealServer, start_worker: Callable[..., Worke
     return create_stream(tenant_id=tenant.pk, subscriptions=types, destination_type="action", destination={"action_id": str(action.pk)})
 
 
-# The state at each failpoint. `doubted`: the doubt is stored, but the create request is not sent. `ran`: the server has responded.
-# `settled`: the outcome and the link are stored.
+# The state at each failpoint. `doubted`: the doubt is stored, but the create request is not sent. `ran`: the server has responded, but
+# the outcome is not stored. `settled`: the outcome and the link are stored.
 @pytest.mark.parametrize("failpoint", ["doubted", "ran", "settled"])
 def test_a_worker_killed_during_a_create_leaves_one_account_that_gets_later_changes(
     failpoint: str, tenant: Tenant, database_connection: Connection, stream: EventStream, server: RealServer, directory: Path

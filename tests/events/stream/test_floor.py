@@ -20,7 +20,7 @@ def _frame(age: timedelta) -> Frame:
     return Frame(1, NOW - age, "user.created", b"")
 
 
-def test_the_floor_is_a_cursor_without_a_time_before_the_first_pruning() -> None:
+def test_before_the_first_pruning_the_response_has_a_floor_but_no_floor_time() -> None:
     assert floor_headers(Bounds(3, 90, 40, None, "est_x"), SEALER) == [(b"x-events-floor", SEALER.seal(Cursor(3, 40)).encode())]
 
 

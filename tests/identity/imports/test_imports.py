@@ -196,8 +196,8 @@ def test_second_factors_are_stored_encrypted_and_never_shown(tenant: Tenant, dat
     kept = list(EnrolledFactor.objects.of(tenant.pk))
     assert [(factor.kind, factor.address) for factor in kept] == [("totp", ""), ("phone", "+15551234567"), ("email", "a@example.test")]
     assert kept[0].secret() == "JBSWY3DPEHPK3PXP"
-    # The first login accepts the factor, although its secret, which another system created, is short. The only event of the user contains
-    # the factors.
+    # The first login accepts the factor, although its secret, which another system created, is short. The only event of the user
+    # reports that the user has factors, and contains no secret.
     ada = User.objects.of(tenant.pk).get(email="ada@example.test")
     now = time.time()
     assert take_totp(ada, totp.code_of("JBSWY3DPEHPK3PXP", totp.step_at(now)), moment=now) == kept[0]
