@@ -112,7 +112,8 @@ class MarkAdmin(ReadOnlyAdmin[Mark]):
     def rows_to_list(self, request: HttpRequest, rows: models.QuerySet[Mark]) -> models.QuerySet[Mark]:
         """Return only the newest marks.
 
-        No index of marks begins with the tenant. The sweep records marks within seconds, so older marks are rare.
+        No index of marks begins with the tenant, so to find all marks of a tenant, PostgreSQL would read the whole table. The sweep
+        records marks within seconds, so older marks are rare.
         """
         return rows.filter(pk__in=Mark.objects.order_by("-pk").values("pk")[:FOUND])
 

@@ -28,7 +28,8 @@ _process = 0
 
 
 def start() -> None:
-    """Begin to trace in this process if `TRACING_ENDPOINT` is set. Call it after the fork: the exporter has a thread."""
+    """Begin to trace in this process if `TRACING_ENDPOINT` is set. Call it after the fork: the exporter uses a thread, and a fork copies no
+    threads."""
     global _tracing, _process
     if not settings.TRACING_ENDPOINT or (_tracing is not None and _process == os.getpid()):
         return

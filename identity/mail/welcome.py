@@ -17,7 +17,7 @@ _MAIL = "welcome_email"
 def start_welcome(user: User, *, application: Mapping[str, Any] | None = None, language: str = "") -> Job | None:
     """Return the job of the welcome mail, or None if no mail is sent.
 
-    No mail is sent if the tenant has switched the mail off, if no mail server is configured, or if the user has no address. Call the
+    No mail is sent if the tenant has not switched the mail on, if no mail server is configured, or if the user has no address. Call the
     function in the transaction that creates the user.
     """
     if not user.email or not is_switched_on(user.tenant_id, KINDS[_MAIL]) or not can_send(user.tenant_id, EMAIL):

@@ -275,7 +275,7 @@ def _union_problems(
 def leaks(before: Mapping[str, int], after: Mapping[str, int], allowed: Mapping[str, int]) -> list[str]:
     """Return the resources that did not return to their initial level (I12)."""
     return [
-        f"I12: {name} went from {before[name]} to {after[name]}, more than {most} above"
+        f"I12: {name} went from {before[name]} to {after[name]}, more than {most} above the initial level"
         for name, most in allowed.items()
         if after[name] - before[name] > most
     ]

@@ -78,7 +78,7 @@ def _held(stream: StreamState) -> Finding:
         return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Review the deletions")
     advice = (
         "No event is lost. Fix the destination, or the address and token that the stream uses. At intervals, the service tries one "
-        "delivery, and resumes the stream when it succeeds. You can also resume the stream yourself."
+        "delivery. If this delivery succeeds, the service resumes the stream. You can also resume the stream yourself."
     )
     return Finding("bad", f"{stream.name} is held{since}: {stream.held_reason}", advice, _place(stream), "Open the event stream")
 
