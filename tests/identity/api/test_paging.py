@@ -69,7 +69,7 @@ def test_a_page_with_zero_users_contains_the_total_number_of_users(api: Manageme
     assert (page["total"], page["users"]) == (7, [])
 
 
-def test_a_page_of_connections_has_no_member_length_and_refuses_a_size_of_zero(api: Management, database_connection: Connection) -> None:
+def test_a_page_of_connections_omits_its_length_and_cannot_have_the_size_zero(api: Management, database_connection: Connection) -> None:
     page = api.get("connections", {"include_totals": "true"}).json
     assert list(page) == ["start", "limit", "total", "connections"]
     assert api.get("connections", {"per_page": 0}).status == 400
