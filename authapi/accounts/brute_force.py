@@ -93,8 +93,8 @@ def counted_address(ip: str) -> str:
 
 
 def lift_blocks(*, tenant_id: str, identifier: str | None = None, user: User | None = None) -> int:
-    """Delete the counts of an identifier or, with `user`, of all identifiers of this user. Counts of every IP address are deleted. Return
-    the number of deleted counts."""
+    """Delete the counts of an identifier or, with `user`, of all identifiers of this user. If each IP address is counted
+    separately, the counts of all IP addresses are deleted. Return the number of deleted counts."""
     return _counts_of(tenant_id, identifier=identifier, user=user).delete()[0]
 
 

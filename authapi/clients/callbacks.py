@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _WILDCARD = re.compile(rf"https://\*\.((?:{_LABEL}\.)*{_LABEL})(?::[0-9]{{1,5}})?(?:[/?][^*\s\\]*)?", re.IGNORECASE)
-# RFC 8252, 7.3 and 8.3: only IP literals, because the name `localhost` may resolve to another host.
+# A loopback URL must have an IP address as its host (RFC 8252, 7.3 and 8.3), because the name `localhost` may resolve to another host.
 _LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::([0-9]{1,5}))?((?:[/?][^\\\s]*)?)")
 _MOST_PORT = 65_535
-# The domains below a public name, such as `co.uk` or `github.io`, have different owners. `_OPEN_SECOND_LEVELS` lists the labels that form a
-# public name with a country code. `_OPEN_HOSTS` lists the hosts that give each customer a subdomain.
+# The domains below a public name, such as `co.uk` or `github.io`, have different owners. `_OPEN_SECOND_LEVELS` lists the labels that
+# are such a name together with a country code, such as `co` in `co.uk`. `_OPEN_HOSTS` lists the hosts that give each customer a subdomain.
 _OPEN_SECOND_LEVELS = frozenset(
     {"ac", "co", "com", "edu", "gob", "gov", "go", "id", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org", "plc", "sch"}
 )

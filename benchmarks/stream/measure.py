@@ -153,7 +153,7 @@ def _started(run: Run, name: str, start: Starter) -> Iterator[Subject | None]:
 
 def _measure_running(run: Run, name: str, subject: Subject) -> None:
     is_ours, is_bare = name.startswith("ours"), name == "bare sender"
-    # Our service on another web server, or with two processes, is measured in one round, so that a run takes about ten minutes.
+    # Our service on another web server, or with two processes, is measured in only one round, so that a run takes about ten minutes.
     programs, sizes = run.programs, replace(run.sizes, rounds=1) if is_ours and name != DEFAULT else run.sizes
     one, many = run.shapes
     asked = set(run.options.scenarios)

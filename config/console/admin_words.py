@@ -39,7 +39,7 @@ ABOUT: Mapping[str, str] = {
     "authapi.tenantsettings": "Settings for logins, such as names on pages, lifetimes of sessions and limits of failed logins.",
     "authapi.apiresource": "APIs for which applications request tokens, with their scopes.",
     "authapi.tokenexchangeprofile": "Other issuers. Applications can exchange tokens of these issuers for tokens of a user.",
-    "authapi.clientgrant": "Which scopes of an API an application may request.",
+    "authapi.clientgrant": "The scopes that an application may request, for each API.",
     "authapi.clientcredential": "Public keys and certificates with which applications authenticate instead of a secret.",
     "authapi.organizationclientgrant": "Organizations in which a client grant is valid.",
     "authapi.permission": "The scopes of APIs that were given to a role or to a user.",

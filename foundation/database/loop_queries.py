@@ -180,7 +180,7 @@ async def open_loop_queries() -> None:
     """Open the pool for this event loop. Its connections are opened in the background, or on first use."""
     if _open and _open[0].loop is asyncio.get_running_loop():
         return
-    # Compiling a statement may use Django's connection.
+    # Compile the statements in a thread: this may use Django's connection, which must not be used on the event loop.
     pool = await asyncio.to_thread(_closed_pool)
     await pool.open()
     _open[:] = [_Open(asyncio.get_running_loop(), pool)]

@@ -21,7 +21,7 @@ class TransactionPooling(Exception):
     """DATABASE_URL leads to a pooler that gives each transaction another server connection.
 
     Each session of the service needs its own server connection: set `pool_mode = session` for this database in PgBouncer, or connect to
-    PostgreSQL.
+    PostgreSQL without a pooler.
     """
 
     def __str__(self) -> str:

@@ -246,7 +246,7 @@ class ConnectPage(TenantPage):
         options = {name: value for name, value in action.options.items() if name != "server_profile"} | profile
         changes: dict[str, Any] = {"name": form.cleaned_data["name"]} if "name" in form.changed_data else {}
         changes |= {"options": options} if options != action.options else {}
-        # An update without changes would be treated as a change after the last test.
+        # Even without changes, `update_action` stores a new time of change, and the last test would count as older than the configuration.
         if changes or form.secrets():
             actions.update_action(tenant_id=action.tenant_id, action_id=action.pk, changes=changes, secrets=form.secrets())
         kept_token.forget(request)

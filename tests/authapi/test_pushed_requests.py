@@ -242,7 +242,7 @@ def test_an_unknown_handle_is_refused(login: Login, uri: str) -> None:
     assert "invalid_request_uri" in told(go(login, uri))
 
 
-def test_a_request_object_at_another_url_is_never_fetched(login: Login) -> None:
+def test_a_request_object_at_an_external_url_is_never_fetched(login: Login) -> None:
     page = login.ask(request_uri="https://evil.test/request.jwt")
     assert page.answer["error"] == "request_uri_not_supported"
 

@@ -208,7 +208,7 @@ def test_a_job_canceled_after_its_worker_was_killed_redelivers_nothing_more(
 def test_a_worker_killed_while_it_sends_an_alert_repeats_no_alert(
     failpoint: str, tenant: Tenant, stream: EventStream, start_worker: StartWorker, directory: Path, settings: Settings
 ) -> None:
-    """An alert is sent at most once. If a kill loses the alert, the next period repeats it (ADR 0053)."""
+    """An alert is sent at most once in a period. If a kill loses the alert, it is raised again in the next period (ADR 0053)."""
     (directory / failpoint).touch()
     (directory / "refuse").touch()
     append_rounds(tenant, rounds=1)

@@ -35,8 +35,8 @@ POLICY = ObjectAction(
     "second-factors",
     "Set two-step verification",
     lambda _request, row: (
-        f"Current policy: {_words(policy_of_organization(row))}. If the policy requires a second factor, members of {row} without one "
-        "must set one up when they log in. They can use the factors that the tenant allows."
+        f"Current policy: {_words(policy_of_organization(row))}. If the policy requires a second factor, members of {row} who have "
+        "no second factor must set one up when they log in. They can use the factors that the tenant allows."
     ),
     _set,
     form_class=PolicyForm,

@@ -145,7 +145,7 @@ def test_requests_for_exported_files_are_charged_to_the_ip_address(tenant: Tenan
         ("5", "0"),
         ("2", "1"),
     ]
-    # Programs read these links, so the refusal is JSON.
+    # Programs open these links, so the refusal is JSON.
     assert (answers[-1].headers["content-type"], json.loads(answers[-1].body)["statusCode"]) == ("application/json; charset=utf-8", 429)
     assert int(answers[-1].headers["retry-after"]) >= 1
 
