@@ -103,7 +103,7 @@ def test_many_rows_are_deleted_in_batches_until_the_time_limit(tenant: Tenant, m
 
 MOMENTS = {"expires", "expires_at", "idle_expires_at"}
 # Models that the cleanup table leaves out. Another task ends sessions, and notifies their clients. Only staff delete expired credentials of
-# clients, and SAML certificates, which a partner may still use. Id tokens are not stored.
+# clients and expired SAML certificates; a partner may still use such a certificate. Id tokens are not stored.
 OTHERWISE = {Session, ClientCredential, IDToken, SamlKey}
 
 
