@@ -122,7 +122,7 @@ def test_requests_for_published_keys_are_charged_to_the_ip_address(tenant: Tenan
     assert answers[-1].json()["error"] == "too_many_requests"
 
 
-def test_anonymous_requests_do_not_use_the_rate_limits_of_endpoints(tenant: Tenant) -> None:
+def test_anonymous_requests_do_not_count_against_the_rate_limits_of_endpoints(tenant: Tenant) -> None:
     for _ in range(10):
         get(tenant, "/.well-known/jwks.json")
     pages(Browser(tenant), 3)

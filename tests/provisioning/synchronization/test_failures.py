@@ -119,7 +119,7 @@ def test_the_job_never_writes_to_a_server_that_ignores_filters(tenant: Tenant, d
     assert "unverifiable match" in reason
 
 
-def test_a_comparison_does_not_report_a_listed_user_as_missing(tenant: Tenant, database_connection: Connection) -> None:
+def test_a_comparison_does_not_report_a_user_with_a_listed_account_as_missing(tenant: Tenant, database_connection: Connection) -> None:
     ours = users(database_connection, 3)
     accounts = [user(str(number), externalId=key, userName=f"renamed{number}@example.test") for number, key in enumerate(ours[:2])]
 
