@@ -172,9 +172,9 @@ def numbers(name: str, default: str, effect: str) -> list[float]:
         try:
             value = float(item)
         except ValueError as error:
-            raise _refusal(name, item, "a comma-separated list of numbers") from error
+            raise _refusal(name, item, "a number") from error
         if not 0 <= value < float("inf"):
-            raise _refusal(name, item, "non-negative numbers")
+            raise _refusal(name, item, "a non-negative number")
         values.append(value)
     return values
 

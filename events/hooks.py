@@ -24,7 +24,10 @@ class LogFollower(Protocol):
     """An app that reads logs from its own positions."""
 
     def make_way(self, tenant_id: str, *, through: int) -> None:
-        """Copy the events at or below `through` that waiting work needs. The call comes before pruning, outside any transaction."""
+        """Copy the events that waiting work needs, up to and including the position `through`.
+
+        The log calls this function before it prunes these events, outside any transaction.
+        """
 
     def holds(self, tenant_id: str, *, through: int) -> Sequence[Hold]:
         """Return the holds on events at or below `through`.
@@ -33,7 +36,7 @@ class LogFollower(Protocol):
         """
 
     def beyond(self, tenant_id: str, *, head: int) -> Sequence[str]:
-        """Return one sentence for each effect that `step_back` would have, for the confirmation of an operator."""
+        """Return one sentence for each effect that `step_back` would have. An operator reads the sentences before confirming."""
 
     def step_back(self, tenant_id: str, *, head: int) -> None:
         """Discard all state beyond the head, in the caller's transaction, after the database was restored to an earlier state."""

@@ -50,7 +50,7 @@ class Outbox(models.Model):
 
     class Meta:
         verbose_name_plural = "outbox"
-        # Serves the oldest events of a tenant, and the query for tenants that wait.
+        # Serves two queries: for the oldest events of a tenant in this table, and for all tenants that have events in it.
         indexes = [models.Index(fields=["tenant_id", "event"], name="events_outbox_by_tenant")]
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class LogEntry(models.Model):
 
 
 class Head(models.Model):
-    """The bounds of a tenant's log. The row is created with the tenant; if a tenant has no such row, it was deleted."""
+    """The bounds of a tenant's log. The row is created with the tenant; a tenant without such a row was deleted."""
 
     tenant_id = models.CharField(primary_key=True, max_length=63)
     epoch = models.PositiveIntegerField(

@@ -87,7 +87,7 @@ LEGACY = (
     (
         SOCIAL_TOKEN,
         "Token of a provider at /oauth/access_token",
-        "The application receives tokens of the provider itself, and can leak them.",
+        "The application itself receives tokens of the provider, and can leak them.",
     ),
     (
         DELEGATION_BY_ID_TOKEN,
@@ -100,7 +100,7 @@ LEGACY = (
         "Works only if refresh tokens do not rotate. Without rotation, the service cannot detect that a token was stolen.",
     ),
 )
-# How clients were registered, by the names that the toolkit gives to the choices.
+# How a client was registered. Each key is a label of Django OAuth Toolkit, and its value is the label that our pages show instead.
 REGISTRATION_SOURCES = {
     "Manual": "By an administrator or the management interface",
     "Dynamic Client Registration": "By the application itself",

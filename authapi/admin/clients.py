@@ -71,7 +71,7 @@ _LEGACY_WARNING = (
 )
 
 _KINDS_IN_WORDS = {value: text for value, text in APP_TYPES if value}
-# Labels of authentication methods, by the names that Django derives for the filter.
+# For each label that Django derives from the name of an authentication method: our label, which the filter shows instead.
 _METHODS_IN_WORDS = {str(method.label): dict(METHODS)[method.value] for method in Client.AuthMethod}
 # Characters that are safe between quotes in the language of every snippet.
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9._~:/?#@!&'()*+,;=%-]+")

@@ -38,7 +38,7 @@ class Setup:
     user_audience: str = ""
     # The signature algorithm of the client's key; empty for a client that authenticates without a key.
     algorithm: str = ""
-    # The base URL of a custom domain whose TLS edge requests certificates; empty if the tenant has no such domain.
+    # The base URL of a custom domain whose TLS proxy requests certificates; empty if the tenant has no such domain.
     certificate_base: str = ""
     # Whether the service accepts only pushed or signed authorization requests of the client.
     has_strict_logins: bool = False
@@ -54,7 +54,7 @@ class Setup:
     def can_authenticate(self) -> bool:
         """Whether a program can authenticate the client.
 
-        With a certificate, this is possible only at a custom domain whose TLS edge requests certificates.
+        With a certificate, this is possible only at a custom domain whose TLS proxy requests certificates.
         """
         return self.proof_kind != "certificate" or bool(self.certificate_base)
 
@@ -103,7 +103,7 @@ def machine_snippets(setup: Setup) -> list[Snippet]:
     """Return the programs that request a token for the API without a user, the program with curl first.
 
     The list is empty if these programs would fail: if tokens must be bound, or if the client needs a certificate and the tenant has no
-    TLS edge that requests certificates.
+    TLS proxy that requests certificates.
     """
     if setup.has_bound_tokens or not setup.can_authenticate:
         return []

@@ -25,8 +25,8 @@ from identity.models import Organization, User
 class ProtocolRequest:
     """The request of a client, as its protocol represents it.
 
-    `state` is JSON: names with texts, numbers, booleans, lists and objects. The login seals the state in its row and never reads it. The
-    state may be longer than a URL. The client is loaded again for each HTTP request, because its settings may change during a login.
+    `state` is a JSON object whose members have values of any JSON type. The login seals the state in its row and never reads it. The state
+    may be longer than a URL. The client is loaded again for each HTTP request, because its settings may change during a login.
     """
 
     host: HostMatch

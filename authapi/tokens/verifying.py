@@ -85,10 +85,10 @@ class VerifiedToken(AccessTokenClaims):
 def verify_access_token(token: str, *, host: HostMatch, takes_bound: bool = False) -> VerifiedToken:
     """Return the claims of a token that may use the management interface or `/events` on this host.
 
-    Checks format, key, signature, times, issuer, client and revocation, then the audience, and whether the client is global. The caller
-    checks the scope (`require_scope`) and the tenant's status. Raises `InvalidToken`, `TokenExpired`, `InvalidSignature` or
-    `ClientNotGlobal`. May read the database; safe in any thread. A bound token is refused if `takes_bound` is not set. A caller that sets
-    `takes_bound` must check that the sender holds the key or certificate (`authapi.possession.holders`).
+    Checks format, key, signature, times, issuer, client and revocation, then the audience, and for a user's token whether the client is
+    global. The caller checks the scope (`require_scope`) and the tenant's status. Raises `InvalidToken`, `TokenExpired`, `InvalidSignature`
+    or `ClientNotGlobal`. May read the database; safe in any thread. A bound token is refused if `takes_bound` is not set. A caller that
+    sets `takes_bound` must check that the sender holds the key or certificate (`authapi.possession.holders`).
     """
     return _unbound(_verify(token, host.tenant_id, trust_of=trust.get, state_of=token_states.get), takes_bound=takes_bound)
 
@@ -154,8 +154,8 @@ def require_scope(claims: AccessTokenClaims, *expected: str) -> None:
 def _verify(token: str, tenant_id: str, *, trust_of: Callable[..., Trust], state_of: Callable[..., TokenState]) -> VerifiedToken:
     claims, state, hosts = _counting(token, tenant_id, trust_of=trust_of, state_of=state_of)
     is_for_management = any(is_management_audience(audience, hosts) for audience in claims.audiences)
-    # A client can get a user's token for the management interface without a client grant. So such a token is accepted only if its client
-    # is global (design, "who may subscribe").
+    # For a machine token, a client grant is enough. A user's token is accepted only if its client is global, even if the client has a
+    # client grant (design, "who may subscribe").
     if not is_for_management or not (state.is_global or claims.is_machine):
         raise ClientNotGlobal
     return VerifiedToken(**vars(claims), client_name=state.client_name, client_metadata=state.client_metadata, tenant_id=tenant_id)

@@ -1,8 +1,8 @@
 """`/mfa/*`: an application requests, enrolls, lists and removes second factors (contract 2.11).
 
 The `mfa_token` of a waiting login proves the first factor only. With this token, an application may request a challenge, read the list of
-factors, and enroll a first second factor. To enroll a further factor, or to remove one, the application needs an access token for
-`{issuer}mfa/`. Such a token requires a login with a second factor.
+factors, and enroll a second factor for a user who has none. To enroll a further factor, or to remove one, the application needs an access
+token for `{issuer}mfa/`. Such a token requires a login with a second factor.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from identity.models import EnrolledFactor, User
 from identity.services.failures import AlreadyExists, Conflict, Invalid, NotFound
 
 ENROLL, READ, REMOVE = "enroll", "read:authenticators", "remove:authenticators"
-# An application can begin an enrollment with an access token. This is the claim `gty` of the tokens that it gets for its confirmation.
+# The claim `gty` of the tokens that an application gets when it confirms an enrollment that it began with an access token.
 _GRANT_CLAIM = "mfa"
 _FRESH = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Pragma": "no-cache"}
 _OTP, _OOB = "otp", "oob"

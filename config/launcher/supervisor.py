@@ -1,6 +1,7 @@
 """Keeps a group of processes running: starts them, shows their output, restarts processes that have ended, and stops all in order.
 
-Single-threaded, because the parent-death signal is bound to the thread that forks. So every function that waits runs the same loop.
+Single-threaded, because the parent-death signal is bound to the thread that forks. No other thread can serve the processes during a wait,
+so every function that waits runs the loop itself.
 """
 
 from __future__ import annotations

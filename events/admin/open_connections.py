@@ -170,7 +170,7 @@ def _told(fate: CanaryFate, client_name: str) -> tuple[int, str]:
         return messages.WARNING, f"{client_name} got no test event: {reason}.{unheard}"
     times = ", ".join(f"{elapsed:.1f} ms" for elapsed in fate.written)
     reached = f"The test event reached {len(fate.written)} of {len(fate.arrivals)} open streams of {client_name}"
-    behind = f" In {fate.waiting}, the test event waits until earlier events are written." if fate.waiting else ""
+    behind = f" In {fate.waiting} of these streams, the test event waits until earlier events are written." if fate.waiting else ""
     level = messages.WARNING if fate.waiting else messages.SUCCESS
     return level, f"{reached}{f' after {times}' if times else ''}.{behind}{unheard}"
 

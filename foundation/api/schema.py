@@ -123,7 +123,7 @@ class OperationSchema(AutoSchema):
         own = cast("Any", self.view).path_schemas
         for parameter in parameters:
             pattern = id_pattern(self.path, parameter["name"])
-            # The pattern of the route excludes slashes, but clients can send an id with an encoded slash.
+            # Do not describe the pattern of the route: it excludes slashes, but clients can send an id with an encoded slash.
             parameter["schema"] = {
                 "type": "string",
                 "minLength": 1,

@@ -72,7 +72,7 @@ def restore(*, tenant_id: str) -> Tenant:
 
 
 def what_hangs_on_tenant(tenant_id: str) -> dict[str, int]:
-    """Return the number of rows of each kind in a tenant, under labels for users."""
+    """Return the number of rows of each kind in a tenant. The keys are readable names of the kinds."""
     kinds = {"users": User, "connections": Connection, "organizations": Organization, "groups": Group, "roles": Role}
     return {name: model.objects.of(tenant_id).count() for name, model in kinds.items()}
 

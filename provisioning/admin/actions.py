@@ -158,8 +158,8 @@ class ActionAdmin(ServiceAdmin[Action]):
                 if page.fits(action)
             ]
             response.context_data["object_actions"] = [*links, *response.context_data.get("object_actions", [])]
-            # While the draft has changes, the main button deploys them, because they have no effect before. Otherwise the main button is a
-            # test.
+            # While the draft has changes, the main button deploys them, because they have no effect until they are deployed. Otherwise the
+            # main button opens the page of a test.
             test = "connection-test" if action.template == SCIM_USER_PROVISIONING else "event-run"
             response.context_data["primary_action"] = "deploy" if _has_undeployed_changes(action) else test
         return response

@@ -94,7 +94,7 @@ def parse_base_url(value: str, *, allow_http: bool) -> str:
     if "?" in text or "#" in text or "@" in parts.netloc:
         raise SecretRefused(f"{BASE_URL} must have no query, no fragment and no user name.")
     if not re.fullmatch(r"[!-~]+", text) or "\\" in text or any(part in {".", ".."} for part in parts.path.split("/")):
-        raise SecretRefused(f"{BASE_URL} must be ASCII without spaces, backslashes and dot segments.")
+        raise SecretRefused(f"{BASE_URL} must be ASCII without spaces, backslashes or dot segments.")
     return text
 
 

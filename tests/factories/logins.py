@@ -78,7 +78,10 @@ def login_of(
 
 
 def code_of(login: UserIssue, *, challenge: str | None = None, method: str = "S256", is_redirect_uri_given: bool = True) -> str:
-    """Return an authorization code. By default, the login of a public client has a challenge."""
+    """Return an authorization code.
+
+    If `challenge` is None, a code for a public client has the challenge of `VERIFIER`; other codes have none.
+    """
     if challenge is None:
         challenge = challenge_of(VERIFIER) if login.client.is_public else ""
     return issue_code(

@@ -93,7 +93,7 @@ def test_certificate_headers_without_the_key_of_the_edge_are_removed(tenant: Ten
     assert mtls.without_untrusted(headers, pairs, host_of(tenant)) == {"accept": "*/*"}
 
 
-def test_certificate_headers_are_untrusted_even_if_they_were_not_removed(tenant: Tenant) -> None:
+def test_headers_with_a_wrong_key_are_untrusted_even_if_they_were_not_removed(tenant: Tenant) -> None:
     edge_key(tenant)
     request = TokenRequest(host=host_of(tenant), address="192.0.2.1", headers=forwarded("wrong", certificate()), form={})
     assert mtls.certificate_of(request) is None

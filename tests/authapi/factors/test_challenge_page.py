@@ -42,7 +42,7 @@ __all__ = ["walk"]
 ASKS = "Confirm that it is you"
 
 
-def test_only_the_correct_code_of_the_user_is_accepted_once(walk: Walk) -> None:
+def test_only_the_correct_code_of_the_user_is_accepted_and_only_once(walk: Walk) -> None:
     set_factors(walk.at.tenant, "otp")
     secret, _ = give_app(walk.at.user)
     foreign, _ = give_app(person(walk.at.connection, email="eve@example.test"))
@@ -112,7 +112,7 @@ def test_no_page_and_no_request_bypasses_a_required_second_factor(walk: Walk) ->
     assert posted.location.startswith("/u/mfa?")
     enrolling = walk.browser.post("/u/mfa-enroll", {**page.fields(), "kind": "totp"}, Origin=f"http://{walk.browser.host}")
     assert enrolling.location.startswith("/u/mfa?")
-    # Another request, also of another client, finds the half-proven session.
+    # Further authorization requests, even those of another client, find the half-proven session.
     assert ASKS in walk.again().text
     silent = walk.at.ask(prompt="none")
     assert (silent.answer["error"], silent.answer["error_description"]) == ("login_required", "Multifactor authentication required")

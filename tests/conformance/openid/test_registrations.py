@@ -162,7 +162,7 @@ def test_oidcc_registration_tos_uri(provider: Provider) -> None:
 
 
 def test_oidcc_registration_sector_uri(provider: Provider) -> None:
-    """All clients get the same subject of a user, so there are no sectors. A registration that requires sectors is refused."""
+    """All clients get the same `sub` for a user, so there are no sectors. A registration that requires sectors is refused."""
     assert provider.metadata["subject_types_supported"] == ["public"]
     page = ask(provider, sector_identifier_uri=f"{LINK}/sector.json", subject_type="pairwise")
     assert error_of(page) == (400, "invalid_client_metadata")

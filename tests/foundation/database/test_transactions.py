@@ -79,7 +79,7 @@ def test_two_units_of_work_that_deadlock_are_both_completed(keys: list[int]) -> 
     assert len(attempts) == 3
 
 
-def test_a_unit_of_work_is_repeated_only_after_a_deadlock_outside_a_transaction(tenant: Tenant) -> None:
+def test_a_unit_of_work_is_repeated_only_after_a_deadlock_and_never_inside_a_transaction(tenant: Tenant) -> None:
     attempts: list[bool] = []
 
     @unit_of_work

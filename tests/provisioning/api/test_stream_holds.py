@@ -153,17 +153,17 @@ def test_two_streams_that_write_to_one_server_for_the_same_connections_cause_a_w
     assert api.get(f"event-streams/{first.pk}").json["warnings"] == shown[first.pk]
 
 
-def test_a_disabled_stream_or_a_stream_of_another_tenant_causes_no_warning(api: Management, tenant: Tenant) -> None:
+def test_a_disabled_stream_or_a_stream_of_another_tenant_causes_no_warning_at_other_streams(api: Management, tenant: Tenant) -> None:
     stream = bound(scim(tenant, "a"), "first")
     disabled = bound(scim(tenant, "b"), "second", is_enabled=False)
     bound(scim(other := new_tenant(), "c"), "third")
     assert "warnings" not in api.get(f"event-streams/{stream.pk}").json
-    # Both streams have the same server, and would write to it if they were enabled.
+    # The disabled stream itself has a warning: if it were enabled, it and the first stream would write to the same server.
     assert len(api.get(f"event-streams/{disabled.pk}").json["warnings"]) == 1
     assert overlaps.overlap_warnings(other.pk) == {}
 
 
-def test_only_enabled_streams_of_the_tenant_count_as_other_streams_of_a_server(tenant: Tenant) -> None:
+def test_the_servers_of_other_streams_include_only_enabled_streams_of_the_tenant(tenant: Tenant) -> None:
     first = bound(scim(tenant, "a"), "first")
     assert servers_of_other_streams(tenant_id=tenant.pk, stream_id=first.pk) == frozenset()
     second = bound(scim(tenant, "b", "https://other.example.test/v2"), "second")
