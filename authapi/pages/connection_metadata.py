@@ -54,5 +54,6 @@ def _signs_requests(connection: Connection) -> bool:
     try:
         return saml_provider(connection).signs_requests
     except UpstreamFailed:
-        # The connection has no data of the provider yet: administrators often register this metadata at the provider first.
+        # The connection has no data of the provider yet, because administrators often register this metadata at the provider first. Until
+        # then, only the option of the connection decides.
         return options_of(connection).signs_requests is True

@@ -64,7 +64,7 @@ def running(name: str) -> Iterator[RealServer]:
             server = (UnpagedServer if name == "canaille" else RealServer)(program.base_url, name=name)
             _wait_until_ready(server, process, outputs[name])
             yield server
-            # The entry may be missing: tests of two folders in one pytest worker may have run the same server at the same time.
+            # If tests of two folders ran the same server at the same time in one pytest worker, one of them has already removed the entry.
             outputs.pop(name, None)
 
 

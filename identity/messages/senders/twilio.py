@@ -15,7 +15,8 @@ from identity.messages.senders.protocol import TextMessage
 
 DEFAULT_BASE = "https://api.twilio.com"
 _SUCCESS, _REDIRECT, _SERVER_ERROR = 200, 300, 500
-# Temporary errors in Twilio's error dictionary. All other errors below status 500 concern this message or this account.
+# Temporary errors in Twilio's error dictionary. All other errors below status 500 concern this message or this account, so the message
+# counts as refused.
 _LATER = {
     14107: "Twilio limits the rate of this sender.",
     20429: "Twilio limits the rate of this account.",

@@ -36,7 +36,7 @@ def test_a_new_stream_starts_at_the_head_of_the_log(tenant: Tenant, action: Acti
 
 
 @pytest.mark.parametrize("subscriptions", [[], ["user.renamed"], ["user.created", "session.created"]])
-def test_a_subscription_must_name_a_known_event_type(tenant: Tenant, action: Action, subscriptions: list[str]) -> None:
+def test_subscriptions_are_not_empty_and_name_only_known_event_types(tenant: Tenant, action: Action, subscriptions: list[str]) -> None:
     with pytest.raises(Invalid):
         _create(tenant, action.pk, subscriptions=subscriptions)
 

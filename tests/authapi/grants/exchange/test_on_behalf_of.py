@@ -396,7 +396,7 @@ def test_the_new_token_is_for_the_organization_of_the_subject_token(world: World
     ],
     ids=["exchange not allowed", "not linked to an API", "not the type of an API", "third party", "public"],
 )
-def test_a_client_without_an_api_cannot_exchange_tokens(world: World, changes: dict[str, Any]) -> None:
+def test_a_client_that_does_not_meet_every_condition_cannot_exchange_tokens(world: World, changes: dict[str, Any]) -> None:
     token = world.subject()
     update_client(tenant_id=world.tenant.pk, client_id=world.orders.client_id, changes=changes)
     forget_all()
@@ -412,7 +412,7 @@ def test_a_client_without_the_grant_type_cannot_exchange_tokens(world: World) ->
     assert refused(world.ask(token)) == (403, "unauthorized_client", f"Grant type '{GRANT}' not allowed for the client.")
 
 
-def test_a_client_cannot_exchange_tokens_for_the_api_of_another_client(world: World) -> None:
+def test_a_client_cannot_exchange_tokens_that_were_issued_for_the_api_of_another_client(world: World) -> None:
     ledger = create_api_resource(tenant_id=world.tenant.pk, identifier=THIRD, scopes=SCOPES)
     thief = api_client(world.tenant, THIRD)
     for_users(world.tenant, thief, world.stock, "read")

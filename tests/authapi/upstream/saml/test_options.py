@@ -123,7 +123,7 @@ def test_logins_that_the_provider_starts_are_off_by_default() -> None:
         [PEM],
         [PEM, SIGNING.text],
     ],
-    # Each process generates new keys.
+    # Ids made from the certificates would differ between the test processes, because each process generates new keys.
     ids=range(8),
 )
 def test_a_certificate_is_read_in_every_format_in_which_administrators_paste_it(pasted: Any) -> None:
