@@ -88,7 +88,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class Shape:
-    """An object with exactly these fields."""
+    """An object that has all required fields and may have the optional fields, but no other field."""
 
     required: dict[str, Rule]
     optional: dict[str, Rule]

@@ -56,7 +56,8 @@ def accepted(raw: bytes, certificates: Sequence[Certificate], expected: Expected
     1. For a status other than success, an error with the provider's own text is raised.
     2. If the response is signed, its signature is verified; then only the signed part is read.
     3. The response must name the request of this login. If the provider began the login, the response must name no request.
-    4. The one assertion is decrypted and its signature verified. The response or the assertion must be signed.
+    4. If the one assertion is encrypted, it is decrypted. If it is signed, its signature is verified. The response or the assertion must be
+       signed.
     5. The assertion must be for this service and this login, and valid now.
     """
     try:
@@ -122,7 +123,7 @@ def verified_by(element: Element, certificates: Sequence[Certificate], what: str
 
 
 class UnknownSigner(UpstreamFailed):
-    """No certificate of the connection verifies a signature. The caller fetches the metadata again: it may have a new certificate."""
+    """No certificate of the connection verifies a signature. The caller fetches the metadata again, which may contain a new certificate."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(LoginCase.UPSTREAM_TOKEN_REFUSED, detail)

@@ -67,7 +67,7 @@ def test_a_hostile_discovery_document_shows_an_error_page(login: Login, bomb: by
     ids=["no bytes", "half an answer", "TLS"],
 )
 def test_an_interrupted_answer_is_refused(login: Login, monkeypatch: pytest.MonkeyPatch, path: str, answer: bytes) -> None:
-    # The provider keeps the connection open after its last byte.
+    # The provider keeps the connection open after its last byte, so the service waits until its deadline.
     monkeypatch.setattr(exchange, "SECONDS", 1.0)
     sent = login.leave()
     login.provider.changes = {"name": None}
