@@ -23,7 +23,8 @@ class Event(models.Model):
     tenant_id = models.CharField(max_length=63)
     type = models.CharField(max_length=64)
     root = models.CharField(
-        max_length=400, help_text="The root: the document, or its parent, whose events are delivered in order, as <kind>:<id>."
+        max_length=400,
+        help_text="The document of the event, or its parent, as <kind>:<id>. Events with the same root are delivered in order.",
     )
     time = models.DateTimeField()
     body = models.BinaryField()

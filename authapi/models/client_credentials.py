@@ -25,7 +25,9 @@ class ClientCredential(UnrecordedOwned):
     type = models.CharField(max_length=16, choices=Type)
     name = models.CharField(max_length=128, blank=True)
     kid = models.CharField(
-        max_length=64, blank=True, help_text="Id of the key, as the client named it. Otherwise its thumbprint (RFC 7638)."
+        max_length=64,
+        blank=True,
+        help_text="The id that the client gave to the key. Without such an id, the thumbprint of the key (RFC 7638).",
     )
     algorithm = models.CharField(max_length=16, blank=True)
     public_jwk = models.JSONField(null=True, blank=True)

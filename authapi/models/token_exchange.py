@@ -24,8 +24,8 @@ class TokenExchangeProfile(UnrecordedOwned):
     jwks_uri = models.CharField(max_length=2048, blank=True, help_text="URL at which the issuer publishes its keys.")
     public_keys = models.JSONField(default=list, blank=True, help_text="Public keys of the issuer as JWKs, if it publishes them at no URL.")
     user_claim = models.CharField(max_length=8, choices=UserClaim, default=UserClaim.SUBJECT)
-    creates_users = models.BooleanField(default=False, help_text="Whether the first token of a user creates the account.")
-    is_single_use = models.BooleanField(default=True, help_text="Whether each token can be exchanged only once.")
+    creates_users = models.BooleanField(default=False, help_text="If on, the first token of a user creates the account.")
+    is_single_use = models.BooleanField(default=True, help_text="If on, each token can be exchanged only once.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

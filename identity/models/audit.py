@@ -12,7 +12,8 @@ class AuditEntry(models.Model):
     """One change of one row, or one act that changed no row.
 
     `before` and `after` contain only the differences, or the whole row if it was added or deleted. Secrets are replaced by a marker.
-    Triggers refuse every change of an entry, and every deletion except by the retention. There are no foreign keys, so an entry
+    Triggers refuse changes and deletions of entries, except by the retention, the redaction of connection secrets, and the removal of an
+    imported tenant before it is opened. There are no foreign keys, so an entry
     outlives the rows that it names.
     """
 
