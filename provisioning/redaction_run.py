@@ -1,7 +1,7 @@
 """Removes secret options of connections from all stored rows and reports which secrets must be rotated.
 
-Attempts are masked with values that are found in events and dead letters. Therefore events and dead letters are rewritten after the
-attempts. If a run is interrupted, the next run then finds all values again.
+The run finds the values of secrets in events and dead letters, then masks these values in attempts. Events and dead letters are rewritten
+after the attempts. If a run is interrupted, the next run then finds all values again.
 """
 
 from __future__ import annotations

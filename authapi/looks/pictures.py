@@ -16,8 +16,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 # Maximum size of an uploaded file. A request body is limited to 1 MiB and also contains the other fields of the form.
 MOST_BYTES = 900 * 1024
-# A decoded pixel takes four bytes, so a decoded picture takes at most 64 MiB. The header of the file contains the size, so the size is
-# checked before decoding.
+# Maximum number of pixels. A decoded pixel takes four bytes, so with this limit a decoded picture takes at most 64 MB. The header of the
+# file contains the size, so the size is checked before decoding.
 MOST_PIXELS = 16_000_000
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _QUALITY = 82

@@ -49,7 +49,7 @@ def merged(rows: Iterator[Field]) -> list[Field]:
 
 
 def _is_variant(name: str, found: dict[str, list[Field]]) -> bool:
-    # A field does not belong to every variant if another field of the same object occurs in more variants.
+    # The number of variants is unknown here. If another field of the same object occurs in more variants, some variants lack this field.
     parent = name.rpartition(".")[0]
     return any(len(same) > len(found[name]) for other, same in found.items() if other.rpartition(".")[0] == parent)
 

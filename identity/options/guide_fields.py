@@ -32,7 +32,7 @@ class OptionField:
     # The fields of the profile that `claims` may fill, and whether several claims may fill one field.
     profile_fields: tuple[str, ...] = ()
     is_repeatable: bool = False
-    # If the name of a secret has a dot: whether the secret may also be stored as a text in place of the object before the dot.
+    # For a secret such as `decryptionKey.key`: whether `decryptionKey` may also be the secret itself, as a text instead of an object.
     is_read_from_text: bool = False
     # Whether the field is in the folded part of the form, because few connections need it.
     is_further: bool = False

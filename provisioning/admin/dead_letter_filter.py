@@ -79,7 +79,7 @@ class FilterPages(DeadLetterPage):
 
     @method_decorator(needs_proof)
     def redelivery(self, request: HttpRequest) -> HttpResponse:
-        """Show the number of dead letters, and obstacles to the job. On POST, start the job, or first redeliver a single dead letter."""
+        """Show the number of dead letters, and obstacles to the job. On POST, start the job, or redeliver one dead letter as a trial."""
         try:
             search = search_of(request.GET.dict())
         except FilterNotUnderstood as refusal:

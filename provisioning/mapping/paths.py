@@ -103,7 +103,8 @@ def set_value(resource: dict[str, Any], path: ScimPath, value: Any) -> None:
 def drop_empty_elements(resource: dict[str, Any]) -> None:
     """Remove list elements without values.
 
-    A null value creates an empty element, so that the values of several mapping rows keep the same index.
+    Call this when all rows of the mapping are set. Until then, `set_value` creates an empty element for a null value, so that the values
+    of several rows keep the same index.
     """
     for value in resource.values():
         if isinstance(value, list) and {} in value:

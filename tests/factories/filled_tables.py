@@ -19,8 +19,8 @@ _FAR = 1_000_000
 class Copies:
     """The differences between the copies of a row, as SQL expressions. In the SQL, `i` is the number of a copy.
 
-    `tenant` is the number of the copy's tenant, from zero. `key` is added to whole numbers that must differ. `values` sets columns of
-    some tables (`table.column`) to other values; in these expressions, `seed` is the copied row.
+    `tenant` is the number of the copy's tenant, from zero. `key` is added to each whole number that must differ between the copies, such as
+    a primary key. `values` sets columns of some tables (`table.column`) to other values; in these expressions, `seed` is the copied row.
     """
 
     tenant: str = "i %% cardinality(%(tenants)s::text[])"

@@ -143,7 +143,7 @@ class Chromium:
         return Page(self, self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"])
 
     def ordinary_page(self) -> Page:
-        """Open a tab in the default profile, in which a site can also store cookies in a frame on another site."""
+        """Open a tab in the default profile, which accepts third-party cookies: a site in a frame can store its own cookies."""
         target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
         return self.attached(target)
 

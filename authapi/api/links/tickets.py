@@ -58,7 +58,9 @@ class PasswordToChange(TicketSettings):
     user_id = Text(required=False, max_length=300)
     email = Email(required=False)
     connection_id = connection_id(required=False)
-    new_password = Text(required=False, max_length=4096, help_text="The page asks the user to confirm this password without showing it.")
+    new_password = Text(
+        required=False, max_length=4096, help_text="The page of the link asks the user to accept this password, and does not show it."
+    )
     mark_email_as_verified = Switch(required=False)
     identity = TicketIdentity(required=False)
 
