@@ -54,7 +54,8 @@ class Deliveries:
 
         With `is_lossy`, the SCIM server may have accounts of users whose creation the database has lost.
         """
-        eventually(lambda: not self._lanes(), seconds=120, pause=0.5)
+        # On a busy machine, one worker needs minutes for the deliveries of a failover.
+        eventually(lambda: not self._lanes(), seconds=300, pause=0.5)
         eventually(lambda: self._verdict(*(["lossy"] if is_lossy else [])) == "settled", seconds=60, pause=0.5)
         rows = self.world.query("SELECT user_id, coalesce(nickname, '') FROM identity_user WHERE tenant_id = %s", self.tenant.id)
         accounts = {user["externalId"]: user["nickName"] for user in self.server.users()}

@@ -272,7 +272,7 @@ class OffersNoPatch(ScimServer):
     [
         (IgnoresFilters, "filter", "failed", "ignored"),
         (IgnoresFilters, "user_name_filter", "warning", "returned users"),
-        (ReadsPatterns, "filter", "failed", "unused value"),
+        (ReadsPatterns, "filter", "failed", "unused externalId"),
         (FindsNobody, "filter", "failed", "does not find that user"),
         (RefusesFilters, "filter", "warning", "refuses the filter"),
         (RefusesFilters, "user_name_filter", "warning", "refuses the filter"),
