@@ -26,7 +26,8 @@ OF_USERS = ["user.created", "user.updated", "user.deleted"]
 
 def main(tenant_id: str, base_url: str) -> None:
     recorder = make_stream(Tenant.objects.get(pk=tenant_id), subscriptions=list(EVENT_TYPES))
-    secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN}
+    # With the default, requests to the server would time out on a busy machine.
+    secrets = {"SCIM_BASE_URL": base_url, "SCIM_BEARER_TOKEN": TOKEN, "SCIM_TIMEOUT_MS": "10000"}
     action = ActionFactory.create(tenant_id=tenant_id, name="to scim", template="scim-user-provisioning", secrets=secrets, deploy=True)
     scim = create_stream(tenant_id=tenant_id, subscriptions=OF_USERS, destination_type="action", destination={"action_id": str(action.pk)})
     print(json.dumps({"recorder": recorder.pk, "scim": scim.pk}))  # noqa: T201  (the answer)

@@ -17,7 +17,7 @@ from tests.faults.following import Follower, Following, assert_never_failed
 from tests.faults.invariants import assert_holds
 from tests.faults.world import Seeded
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
 
 Fault = Callable[[Cluster], None]
 

@@ -14,7 +14,7 @@ from tests.faults.following import Follower, Following
 from tests.faults.invariants import Place
 from tests.faults.world import Seeded
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
 
 
 def write(world: ClusterWorld, tenant: Seeded, count: int) -> None:

@@ -18,7 +18,7 @@ from tests.faults.invariants import assert_holds
 from tests.faults.worker import recorded
 from tests.faults.world import Seeded
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
 
 Fault = Callable[[SentinelWorld, Callable[[], None]], None]
 
