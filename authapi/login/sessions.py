@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from authapi.edge.addresses import stored_address
@@ -19,6 +18,7 @@ from foundation.database.transactions import lock_rows, unit_of_work
 from foundation.json_values import storable
 from foundation.secrets import vault
 from foundation.secrets.random_secrets import digest_of, new_secret
+from foundation.tenancy import GuardedQuerySet
 from identity.models import Connection, Organization, User
 from identity.stopped_tenants import of_running_tenants
 
@@ -197,7 +197,7 @@ def end_sessions_of(*, tenant_id: str, user_id: int, reason: str, except_id: str
 
 def end_with_user(sender: type[User], instance: User, origin: Any = None, **_: Any) -> None:
     """End the sessions of a user in the transaction that deletes the user. A cascade would notify no participant."""
-    if isinstance(origin, QuerySet) and origin.model is User:
+    if isinstance(origin, GuardedQuerySet) and origin.model is User:
         # `end_with_users` has ended the sessions of all users of this query set.
         return
     end_sessions_of(tenant_id=instance.tenant_id, user_id=instance.pk, reason=Initiator.ACCOUNT_DELETED)

@@ -9,6 +9,7 @@ import pytest
 import time_machine
 from django.db import connection as database
 from django.db import transaction
+from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -236,6 +237,14 @@ def test_users_who_are_deleted_together_are_logged_out_without_a_query_per_user(
     assert len(of_sessions) < len(users)
     assert rows(tenant) == []
     assert {notice.sid for notice in LogoutNotice.objects.of(tenant.pk)} == {session.pk for session in sessions}
+
+
+def test_a_deletion_by_a_plain_query_set_ends_the_sessions_and_notifies_the_clients(user: User, tenant: Tenant) -> None:
+    client, _ = web_client(tenant, settings={"oidc_logout": {**ADDRESS["oidc_logout"], "backchannel_logout_initiators": {"mode": "all"}}})
+    session, _ = session_of(user)
+    note_client(session, client, protocol="oauth")
+    QuerySet(User).filter(pk=user.pk).delete()
+    assert LogoutNotice.objects.of(tenant.pk).get().sid == session.pk
 
 
 def test_a_session_can_begin_only_in_the_tenant_of_its_connection(tenant: Tenant, user: User) -> None:
