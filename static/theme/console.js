@@ -20,7 +20,7 @@
     });
     if (navigator.clipboard) {
         document.documentElement.classList.add('has-clipboard');
-        // Screen readers announce only changes of an element that is already on the page, so add the element before its first text.
+        // Add the element before its first text: screen readers announce only changes of elements on the page.
         const told = document.createElement('div');
         told.className = 'visually-hidden';
         told.setAttribute('role', 'status');

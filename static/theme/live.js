@@ -102,7 +102,7 @@
     return root.slice(root.indexOf(":") + 1);
   }
 
-  /* Requests the names of entities without a known name. Stops after `MOST_FAILURES` consecutive failures; the next event starts again. */
+  /* Requests the missing names of entities. Stops after `MOST_FAILURES` consecutive failures; the next event starts again. */
   async function askNames(roots) {
     roots.filter((root) => !names.has(root)).forEach((root) => unnamed.add(root));
     removeOldest(unnamed);
@@ -162,7 +162,7 @@
     reveal(revealed, scroll.scrollHeight !== height);
   }
 
-  /* Shows the name of an entity with a link to its page. If no page is known, shows the fallback text or the id. */
+  /* Shows the name of an entity with a link to its page; without a page, the fallback text or the id. */
   function showName(node) {
     const known = names.get(node.dataset.root) || {};
     if (!known.url) {
@@ -246,7 +246,7 @@
     summary.append(time, type);
     details.append(summary);
     details.addEventListener("toggle", () => fill(details, event), { once: true });
-    // Do not scroll while the user reads an expanded entry. Expanding an entry causes no scroll event, so the scroll listener misses it.
+    // Do not scroll while the user reads an expanded entry: expanding it causes no scroll event.
     details.addEventListener("toggle", () => followIf(!details.open && isAtTheEnd()));
     // The links are beside the summary: a summary works as a button, and a button must not contain links.
     entry.append(details, subjectsNode(event));
@@ -292,7 +292,7 @@
     reveal(messages.filter(isWanted).length);
   }
 
-  /* Scrolls to the newest entry if the list follows the stream and has become longer, by new entries or by names that arrived.
+  /* Scrolls to the newest entry if the list follows the stream and has grown, by entries or by names.
      Otherwise shows the number of new entries below the visible part. */
   function reveal(number, hasGrown = number > 0) {
     if (follows && hasGrown) scroll.scrollTop = scroll.scrollHeight;
@@ -300,7 +300,7 @@
     tell();
   }
 
-  /* Removes the oldest entries. Keeps up to `MOST_SHOWN` visible and as many hidden entries, because hidden entries may be shown later. */
+  /* Removes the oldest entries. Keeps at most `MOST_SHOWN` visible and as many hidden entries: these may be shown later. */
   function trim() {
     for (const isHidden of [true, false]) {
       const entries = [...list.children].filter((entry) => entry.hidden === isHidden);
@@ -318,7 +318,7 @@
     tell();
   }
 
-  /* Returns the reason why no event is shown. A new event of a type that the user did not choose is not added to the list. */
+  /* Returns why no event is shown. The list contains only events of chosen types. */
   function nothingShown() {
     if (list.children.length || entity.value.trim()) return empty.dataset.filtered;
     return chosenTypes().length ? empty.dataset.types : NOTHING_YET;
@@ -403,7 +403,7 @@
     }
   }
 
-  /* Opens the stream once. Returns "again" after the stream has ended, "later" after a refusal, or "never" if it cannot succeed later. */
+  /* Opens the stream once. Returns "again" at its end, "later" after a refusal, "never" if no attempt can succeed. */
   async function followOnce() {
     const mine = (connection = new AbortController());
     const asked = new URLSearchParams(chosenTypes().map((name) => ["event_type", name])).toString();

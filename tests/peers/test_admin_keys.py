@@ -88,7 +88,8 @@ class Keys:
         self.press("/")
         self.type(text)
         self.follow()
-        assert self.page.evaluate("document.activeElement.matches('.hits a')"), self.page.text("#content")
+        # The browser sets the focus of `autofocus` after the page is complete, before it draws the next frame.
+        self.page.until("document.activeElement.matches('.hits a')")
         self.follow()
 
     def go(self, title: str, letters: str) -> None:
